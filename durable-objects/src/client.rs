@@ -1,0 +1,172 @@
+//! Calling an object.
+
+use bytes::Bytes;
+use futures::future::{Either, select};
+use js_sys::{Math, Reflect, Uint8Array};
+use prost::Message;
+use sealog_log::{MILLISECOND, Nanos, SECOND};
+use sealog_proto::internal::{
+    Failure, JoinReply, JoinRequest, NewestReply, NewestRequest, ReadReply, ReadRequest, ReserveReply,
+    ReserveRequest, StoreReply, StoreRequest, failure::Kind,
+};
+use std::pin::pin;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use worker::{Env, ObjectNamespace};
+
+use crate::{clock, command, externs::ObjectStub};
+
+/// The binding of each class, as wrangler.toml names it.
+const SEQUENCER: &str = "SEQUENCER";
+const LOG_PARTITION: &str = "LOG_PARTITION";
+/// The one sequencer's name. A partition's name is its index. Names are never changed: another name is another object.
+const GLOBAL: &str = "global";
+
+/// How long a read may take. Well under the worker's own limit, so that a retry fits.
+const READ_DEADLINE: Nanos = 5 * SECOND;
+/// How long a publish may wait for its flush: the limit of the worker, which answers first.
+const STORE_DEADLINE: Nanos = 10 * SECOND;
+/// Attempts at a call whose object went away under it (a deploy, a move, a panic). Every command is safe to repeat.
+const ATTEMPTS: u32 = 3;
+/// The pause before the second attempt, at most; it doubles. Random, so that callers do not return in step.
+const PAUSE: Nanos = 50 * MILLISECOND;
+
+/// A call that brought no reply.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CallError {
+    /// What kind of failure.
+    pub kind: Kind,
+    /// For an operator. Names no topic, key or payload (SEC-051).
+    pub message: String,
+}
+
+impl From<Failure> for CallError {
+    fn from(failure: Failure) -> Self {
+        Self { kind: failure.kind(), message: failure.message }
+    }
+}
+
+/// The objects of the deployment.
+#[derive(Debug)]
+pub struct Objects {
+    sequencer: ObjectNamespace,
+    partitions: ObjectNamespace,
+}
+
+impl Objects {
+    /// Finds the bindings.
+    pub fn new(env: &Env) -> Result<Self, CallError> {
+        let namespace = |binding: &str| {
+            env.durable_object(binding).map_err(|_| CallError {
+                kind: Kind::Configuration,
+                message: format!("the Durable Object binding {binding} is missing in wrangler.toml"),
+            })
+        };
+        Ok(Self { sequencer: namespace(SEQUENCER)?, partitions: namespace(LOG_PARTITION)? })
+    }
+
+    /// `join` at the sequencer.
+    pub async fn join(&self, request: JoinRequest) -> Result<JoinReply, CallError> {
+        call(&self.sequencer, GLOBAL, command::JOIN, &request, READ_DEADLINE, ATTEMPTS).await
+    }
+
+    /// `reserve` at the sequencer. One attempt: a partition's retry is a new request (rule 1).
+    pub(crate) async fn reserve(
+        &self,
+        request: ReserveRequest,
+        deadline: Nanos,
+    ) -> Result<ReserveReply, CallError> {
+        call(&self.sequencer, GLOBAL, command::RESERVE, &request, deadline, 1).await
+    }
+
+    /// `store` at a log partition.
+    pub async fn store(&self, partition: u32, request: StoreRequest) -> Result<StoreReply, CallError> {
+        self.partition(partition, command::STORE, &request, STORE_DEADLINE).await
+    }
+
+    /// `read` at a log partition.
+    pub async fn read(&self, partition: u32, request: ReadRequest) -> Result<ReadReply, CallError> {
+        self.partition(partition, command::READ, &request, READ_DEADLINE).await
+    }
+
+    /// `newest` at a log partition.
+    pub async fn newest(&self, partition: u32, request: NewestRequest) -> Result<NewestReply, CallError> {
+        self.partition(partition, command::NEWEST, &request, READ_DEADLINE).await
+    }
+
+    async fn partition<Q: Message, R: Message + Default>(
+        &self,
+        partition: u32,
+        command: &str,
+        request: &Q,
+        deadline: Nanos,
+    ) -> Result<R, CallError> {
+        call(&self.partitions, &partition.to_string(), command, request, deadline, ATTEMPTS).await
+    }
+}
+
+/// One command, within `deadline` over all its attempts.
+async fn call<Q: Message, R: Message + Default>(
+    namespace: &ObjectNamespace,
+    name: &str,
+    command: &str,
+    request: &Q,
+    deadline: Nanos,
+    attempts: u32,
+) -> Result<R, CallError> {
+    let body = Bytes::from(request.encode_to_vec());
+    let work = pin!(attempt(namespace, name, command, &body, attempts));
+    match select(work, pin!(clock::sleep(deadline))).await {
+        Either::Left((outcome, _)) => Ok(command::outcome(outcome?)?),
+        Either::Right(_) => Err(CallError {
+            kind: Kind::Deadline,
+            message: format!("{command} took longer than {} ms", deadline / MILLISECOND),
+        }),
+    }
+}
+
+async fn attempt(
+    namespace: &ObjectNamespace,
+    name: &str,
+    command: &str,
+    body: &[u8],
+    attempts: u32,
+) -> Result<Bytes, CallError> {
+    let mut pause = PAUSE;
+    for left in (0..attempts).rev() {
+        // After an exception a stub may be broken for good: each attempt takes a fresh one.
+        match once(namespace, name, command, body).await {
+            Ok(frame) => return Ok(frame),
+            Err(error) if left == 0 || is_overloaded(&error) => return Err(gone(command, &error)),
+            Err(_) => clock::sleep(random_part(pause)).await,
+        }
+        pause *= 2;
+    }
+    Err(CallError { kind: Kind::Unavailable, message: format!("{command} was not attempted") })
+}
+
+async fn once(namespace: &ObjectNamespace, name: &str, command: &str, body: &[u8]) -> Result<Bytes, JsValue> {
+    let stub: ObjectStub = namespace.get_by_name(name).map_err(JsValue::from)?.into_rpc();
+    let frame = JsFuture::from(stub.call(command, Uint8Array::from(body))?).await?;
+    Ok(Bytes::from(frame.dyn_into::<Uint8Array>()?.to_vec()))
+}
+
+/// The platform asks not to send more.
+fn is_overloaded(error: &JsValue) -> bool {
+    Reflect::get(error, &"overloaded".into()).is_ok_and(|overloaded| overloaded.is_truthy())
+}
+
+fn gone(command: &str, error: &JsValue) -> CallError {
+    let message = Reflect::get(error, &"message".into()).ok().and_then(|message| message.as_string());
+    CallError {
+        kind: Kind::Unavailable,
+        message: format!("{command}: {}", message.as_deref().unwrap_or("the object is gone")),
+    }
+}
+
+fn random_part(of: Nanos) -> Nanos {
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let part = (Math::random() * of as f64) as Nanos; // from 0 to `of`, far below 2^53
+    part
+}

@@ -5,10 +5,12 @@
 //! - [`Topic`]: kind byte and identifier, parsed and checked (TOPIC-001, TOPIC-003).
 //! - [`canonical`]: the stored bytes of an envelope and their hash (API-211).
 //! - [`status`]: gRPC codes and the details of a failed publish (API-223).
+//! - [`wire`]: counting repeated fields before they are decoded.
 
 pub mod canonical;
 pub mod status;
 mod topic;
+pub mod wire;
 
 pub use topic::{Kind, Topic, TopicError};
 

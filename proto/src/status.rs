@@ -35,7 +35,7 @@ pub enum Code {
 /// The type URL of the detail.
 pub const PUBLISH_ERROR_URL: &str = "type.googleapis.com/xmtp.backend.v1.PublishError";
 
-/// Why a publish is refused with INVALID_ARGUMENT.
+/// Why a publish is refused with `INVALID_ARGUMENT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishFailure {
     /// The lowest index of a failing envelope; `None` when the whole request is at fault.

@@ -1,0 +1,3 @@
+//! What the fuzz targets check, one module per decoder family.
+
+pub mod admission;

@@ -1,0 +1,348 @@
+//! The deployment's settings, checked once per isolate. A value that is wrong, unknown or contradicts another stops
+//! every request with an error that names the setting (CONF-065).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use sealog_admission::PublishLimits;
+use sealog_proto::Kind;
+use sha2::{Digest, Sha256};
+
+use crate::transport::CEILING_BYTES;
+
+/// One request may have to call every partition twice and more, and the platform allows 1,000 calls for each.
+const MAX_LOG_PARTITIONS: u64 = 256;
+/// Bounds every limit that counts topics or envelopes: so many still fit the memory of an isolate.
+const MAX_COUNT: u64 = 100_000;
+/// What the metadata and the framing of a stored envelope may add to it (OPS-021).
+const ENVELOPE_ALLOWANCE: u64 = 256;
+/// A row of the store, and a frame of a stream, hold no more (OPS-021).
+const MAX_ROW_BYTES: u64 = 2_097_152;
+/// The key and the longest length prefix of an envelope inside a request.
+const ENVELOPE_PREFIX: u64 = 5;
+/// 2^63 - 1 nanoseconds, in seconds (OPS-020).
+const MAX_RETENTION_SECONDS: u64 = 9_223_372_036;
+/// A shorter token can be guessed.
+const MIN_TOKEN_BYTES: usize = 16;
+
+/// Why the settings are refused. The texts never hold a value: it may be a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No setting has this name.
+    #[error("{0} is not a setting of sealog: remove it, or correct its name")]
+    Unknown(String),
+    /// A setting without a default is not there.
+    #[error("{0} is not set: {1}")]
+    Missing(&'static str, &'static str),
+    /// The value is no number, or out of its range.
+    #[error("{name} must be a whole number from {min} to {max}")]
+    Number {
+        /// The setting.
+        name: &'static str,
+        /// Least value.
+        min: u64,
+        /// Greatest value.
+        max: u64,
+    },
+    /// The value does not go with another setting.
+    #[error("{0} {1}")]
+    Contradiction(&'static str, String),
+    /// A binding to the objects is not there.
+    #[error("{0}")]
+    Binding(String),
+}
+
+/// Everything that an operator can set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// `LOG_PARTITIONS`: over how many objects the topics are spread. Fixed for the life of the deployment.
+    pub log_partitions: u32,
+    /// Bounds of requests and answers.
+    pub limits: Limits,
+    /// How long envelopes are kept at least.
+    pub retention: Retention,
+    /// `MAX_PUBLISH_DURATION_MS`: our own time limit for a publish.
+    pub max_publish_duration: Duration,
+    /// `STATUS_TOKEN`: opens the page for operators; without it the page does not exist.
+    pub status_token: Option<TokenDigest>,
+}
+
+/// Bounds of requests and answers, as published (CONF-069).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bounds of a publish: `MAX_ENVELOPE_BYTES`, `MAX_REQUEST_BYTES`, `MAX_RESPONSE_BYTES`, `MAX_PUBLISH_TOPICS`,
+    /// `MAX_SIGNATURES_PER_UPDATE`. The two in the middle are those of every request.
+    pub publish: PublishLimits,
+    /// `MAX_QUERY_TOPICS`: entries of a Query.
+    pub max_query_topics: usize,
+    /// `MAX_QUERY_LIMIT`: envelopes on a page.
+    pub max_query_limit: u32,
+    /// `DEFAULT_QUERY_LIMIT`: envelopes on a page when the request names no number.
+    pub default_query_limit: u32,
+    /// `MAX_NEWEST_METADATA_TOPICS`: topics of a `QueryNewest` without envelopes.
+    pub max_newest_metadata_topics: usize,
+    /// `MAX_NEWEST_FULL_TOPICS`: topics of a `QueryNewest` with envelopes.
+    pub max_newest_full_topics: usize,
+}
+
+/// Seconds from storing an envelope to its expiry (OPS-001).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    group_message: u64,
+    welcome: u64,
+    key_package: u64,
+}
+
+impl Retention {
+    /// The retention of one envelope; 0 = it never expires. Commits and proposals, identity updates and the commit
+    /// log never do, whatever is set.
+    pub fn seconds(self, kind: Kind, is_commit_or_proposal: bool) -> u64 {
+        match kind {
+            Kind::GroupMessage if !is_commit_or_proposal => self.group_message,
+            Kind::Welcome => self.welcome,
+            Kind::KeyPackage => self.key_package,
+            Kind::GroupMessage | Kind::IdentityUpdate | Kind::CommitLog => 0,
+        }
+    }
+}
+
+/// A secret, known only by its SHA-256.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenDigest([u8; 32]);
+
+impl TokenDigest {
+    fn of(token: &str) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+
+    /// Compares in a time that tells nothing about the secret.
+    pub fn matches(&self, token: &str) -> bool {
+        let difference = self.0.iter().zip(Self::of(token).0).fold(0, |all, (a, b)| all | (a ^ b));
+        difference == 0
+    }
+}
+
+impl std::fmt::Debug for TokenDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TokenDigest")
+    }
+}
+
+impl Config {
+    /// Reads and checks all settings, given as names and values.
+    pub fn read(settings: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let mut settings = Settings(settings.into_iter().collect());
+        let config = Self {
+            log_partitions: settings.log_partitions()?,
+            limits: settings.limits()?,
+            retention: Retention {
+                group_message: settings.retention("RETENTION_GROUP_MESSAGE_SECONDS")?,
+                welcome: settings.retention("RETENTION_WELCOME_SECONDS")?,
+                key_package: settings.retention("RETENTION_KEY_PACKAGE_SECONDS")?,
+            },
+            max_publish_duration: Duration::from_millis(settings.number(
+                "MAX_PUBLISH_DURATION_MS",
+                10_000,
+                100,
+                600_000,
+            )?),
+            status_token: settings.token("STATUS_TOKEN")?,
+        };
+        match settings.0.into_keys().next() {
+            Some(name) => Err(ConfigError::Unknown(name)),
+            None => Ok(config),
+        }
+    }
+}
+
+/// The settings that are not read yet.
+struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    fn optional(&mut self, name: &'static str, min: u64, max: u64) -> Result<Option<u64>, ConfigError> {
+        let Some(value) = self.0.remove(name) else { return Ok(None) };
+        match value.trim().parse() {
+            Ok(number) if (min..=max).contains(&number) => Ok(Some(number)),
+            _ => Err(ConfigError::Number { name, min, max }),
+        }
+    }
+
+    fn number(&mut self, name: &'static str, default: u64, min: u64, max: u64) -> Result<u64, ConfigError> {
+        Ok(self.optional(name, min, max)?.unwrap_or(default))
+    }
+
+    /// A limit that fits a `u32`, as all of ours do.
+    fn limit(&mut self, name: &'static str, default: u32, max: u64) -> Result<u32, ConfigError> {
+        let number = self.number(name, default.into(), 1, max)?;
+        u32::try_from(number).map_err(|_| ConfigError::Number { name, min: 1, max })
+    }
+
+    fn count(&mut self, name: &'static str, default: u32) -> Result<usize, ConfigError> {
+        Ok(self.limit(name, default, MAX_COUNT)? as usize)
+    }
+
+    /// A byte budget, never over the ceiling (CONF-008).
+    fn bytes(&mut self, name: &'static str, default: u32) -> Result<usize, ConfigError> {
+        Ok(self.limit(name, default, CEILING_BYTES as u64)? as usize)
+    }
+
+    fn log_partitions(&mut self) -> Result<u32, ConfigError> {
+        let name = "LOG_PARTITIONS";
+        if !self.0.contains_key(name) {
+            return Err(ConfigError::Missing(
+                name,
+                "choose once over how many objects the topics are spread",
+            ));
+        }
+        self.limit(name, 1, MAX_LOG_PARTITIONS)
+    }
+
+    fn retention(&mut self, name: &'static str) -> Result<u64, ConfigError> {
+        const NINETY_DAYS: u64 = 7_776_000;
+        self.number(name, NINETY_DAYS, 1, MAX_RETENTION_SECONDS)
+    }
+
+    fn token(&mut self, name: &'static str) -> Result<Option<TokenDigest>, ConfigError> {
+        match self.0.remove(name) {
+            Some(token) if token.len() < MIN_TOKEN_BYTES => {
+                Err(ConfigError::Contradiction(name, format!("needs {MIN_TOKEN_BYTES} characters at least")))
+            }
+            token => Ok(token.as_deref().map(TokenDigest::of)),
+        }
+    }
+
+    fn limits(&mut self) -> Result<Limits, ConfigError> {
+        let publish = PublishLimits {
+            max_envelope_bytes: self.bytes("MAX_ENVELOPE_BYTES", 1_048_576)?,
+            max_request_bytes: self.bytes("MAX_REQUEST_BYTES", 26_214_400)?,
+            max_response_bytes: self.bytes("MAX_RESPONSE_BYTES", 26_214_400)?,
+            max_publish_topics: self.count("MAX_PUBLISH_TOPICS", 1_000)?,
+            max_update_actions: self.count("MAX_SIGNATURES_PER_UPDATE", 1_000)?,
+        };
+        check_envelope_fits(&publish)?;
+        let limits = Limits {
+            publish,
+            max_query_topics: self.count("MAX_QUERY_TOPICS", 1_000)?,
+            max_query_limit: self.limit("MAX_QUERY_LIMIT", 1_000, MAX_COUNT)?,
+            default_query_limit: self.limit("DEFAULT_QUERY_LIMIT", 100, MAX_COUNT)?,
+            max_newest_metadata_topics: self.count("MAX_NEWEST_METADATA_TOPICS", 1_000)?,
+            max_newest_full_topics: self.count("MAX_NEWEST_FULL_TOPICS", 100)?,
+        };
+        if limits.default_query_limit > limits.max_query_limit {
+            return Err(ConfigError::Contradiction(
+                "DEFAULT_QUERY_LIMIT",
+                format!("must not be greater than MAX_QUERY_LIMIT, {}", limits.max_query_limit),
+            ));
+        }
+        Ok(limits)
+    }
+}
+
+/// OPS-021: an envelope that is accepted can be stored, sent again and read.
+fn check_envelope_fits(publish: &PublishLimits) -> Result<(), ConfigError> {
+    let by_response =
+        (publish.max_response_bytes as u64).min(MAX_ROW_BYTES).saturating_sub(ENVELOPE_ALLOWANCE);
+    let by_request = (publish.max_request_bytes as u64).saturating_sub(ENVELOPE_PREFIX);
+    let most = by_response.min(by_request);
+    if publish.max_envelope_bytes as u64 > most {
+        return Err(ConfigError::Contradiction(
+            "MAX_ENVELOPE_BYTES",
+            format!(
+                "must not be greater than {most}: an envelope has to fit MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES and a row"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(settings: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        Config::read(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    }
+
+    fn read_with(name: &str, value: &str) -> Result<Config, ConfigError> {
+        read(&[("LOG_PARTITIONS", "8"), (name, value)])
+    }
+
+    fn blames(result: Result<Config, ConfigError>, name: &str) -> bool {
+        result.is_err_and(|error| error.to_string().starts_with(name))
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_published_table() {
+        let config = read(&[("LOG_PARTITIONS", "8")]).unwrap();
+        assert_eq!(config.log_partitions, 8);
+        assert_eq!(config.limits.publish, PublishLimits::default());
+        assert_eq!(config.limits.max_query_topics, 1_000);
+        assert_eq!(config.limits.max_query_limit, 1_000);
+        assert_eq!(config.limits.default_query_limit, 100);
+        assert_eq!(config.limits.max_newest_metadata_topics, 1_000);
+        assert_eq!(config.limits.max_newest_full_topics, 100);
+        assert_eq!(config.max_publish_duration, Duration::from_secs(10));
+        assert_eq!(config.status_token, None);
+    }
+
+    #[test]
+    fn conf_065_every_refusal_names_the_setting() {
+        assert!(blames(read(&[]), "LOG_PARTITIONS"));
+        assert!(blames(read_with("MAX_QUERY_TOPIC", "5"), "MAX_QUERY_TOPIC "));
+        for value in ["", "0", "-1", "1.5", "many", "99999999999999999999"] {
+            assert!(blames(read(&[("LOG_PARTITIONS", value)]), "LOG_PARTITIONS"), "{value:?}");
+            assert!(blames(read_with("MAX_QUERY_TOPICS", value), "MAX_QUERY_TOPICS"), "{value:?}");
+        }
+        assert!(blames(read(&[("LOG_PARTITIONS", "257")]), "LOG_PARTITIONS"));
+        assert!(blames(read_with("STATUS_TOKEN", "short"), "STATUS_TOKEN"));
+        assert!(blames(read_with("DEFAULT_QUERY_LIMIT", "1001"), "DEFAULT_QUERY_LIMIT"));
+    }
+
+    #[test]
+    fn conf_008_byte_budgets_stay_within_the_ceiling() {
+        for name in ["MAX_REQUEST_BYTES", "MAX_RESPONSE_BYTES"] {
+            assert!(read_with(name, "26214400").is_ok());
+            assert!(blames(read_with(name, "26214401"), name));
+        }
+    }
+
+    #[test]
+    fn ops_020_retention_stays_within_64_bits_of_nanoseconds() {
+        let name = "RETENTION_WELCOME_SECONDS";
+        assert!(read_with(name, "9223372036").is_ok());
+        assert!(blames(read_with(name, "9223372037"), name));
+        assert!(blames(read_with(name, "0"), name));
+    }
+
+    #[test]
+    fn ops_021_an_envelope_fits_a_row_a_request_and_a_response() {
+        let name = "MAX_ENVELOPE_BYTES";
+        assert!(read_with(name, "2096896").is_ok());
+        assert!(blames(read_with(name, "2096897"), name));
+        for (other, value) in [("MAX_REQUEST_BYTES", "1048580"), ("MAX_RESPONSE_BYTES", "1048831")] {
+            assert!(blames(read_with(other, value), name), "{other}");
+        }
+        assert!(read_with("MAX_REQUEST_BYTES", "1048581").is_ok());
+        assert!(read_with("MAX_RESPONSE_BYTES", "1048832").is_ok());
+    }
+
+    #[test]
+    fn ops_001_what_must_never_expire_never_does() {
+        let retention = read_with("RETENTION_KEY_PACKAGE_SECONDS", "60").unwrap().retention;
+        assert_eq!(retention.seconds(Kind::GroupMessage, false), 7_776_000);
+        assert_eq!(retention.seconds(Kind::GroupMessage, true), 0);
+        assert_eq!(retention.seconds(Kind::Welcome, false), 7_776_000);
+        assert_eq!(retention.seconds(Kind::KeyPackage, false), 60);
+        assert_eq!(retention.seconds(Kind::IdentityUpdate, false), 0);
+        assert_eq!(retention.seconds(Kind::CommitLog, false), 0);
+    }
+
+    #[test]
+    fn a_token_matches_itself_only_and_is_never_shown() {
+        let config = read_with("STATUS_TOKEN", "0123456789abcdef").unwrap();
+        assert!(!format!("{config:?}").contains("0123456789abcdef"));
+        let token = config.status_token.unwrap();
+        assert!(token.matches("0123456789abcdef"));
+        assert!(!token.matches("0123456789abcdeg"));
+        assert!(!token.matches(""));
+    }
+}

@@ -26,6 +26,8 @@ const GLOBAL: &str = "global";
 const READ_DEADLINE: Nanos = 5 * SECOND;
 /// How long a publish may wait for its flush: the limit of the worker, which answers first.
 const STORE_DEADLINE: Nanos = 10 * SECOND;
+/// The longest request: the platform carries 32 MiB between objects, framing included.
+const MAX_BYTES: usize = 31 << 20;
 /// Attempts at a call whose object went away under it (a deploy, a move, a panic). Every command is safe to repeat.
 const ATTEMPTS: u32 = 3;
 /// The pause before the second attempt, at most; it doubles. Random, so that callers do not return in step.
@@ -68,7 +70,7 @@ impl Objects {
 
     /// `join` at the sequencer.
     pub async fn join(&self, request: JoinRequest) -> Result<JoinReply, CallError> {
-        call(&self.sequencer, GLOBAL, command::JOIN, &request, READ_DEADLINE, ATTEMPTS).await
+        call(&self.sequencer, GLOBAL, command::JOIN, request, READ_DEADLINE, ATTEMPTS).await
     }
 
     /// `reserve` at the sequencer. One attempt: a partition's retry is a new request (rule 1).
@@ -77,29 +79,29 @@ impl Objects {
         request: ReserveRequest,
         deadline: Nanos,
     ) -> Result<ReserveReply, CallError> {
-        call(&self.sequencer, GLOBAL, command::RESERVE, &request, deadline, 1).await
+        call(&self.sequencer, GLOBAL, command::RESERVE, request, deadline, 1).await
     }
 
     /// `store` at a log partition.
     pub async fn store(&self, partition: u32, request: StoreRequest) -> Result<StoreReply, CallError> {
-        self.partition(partition, command::STORE, &request, STORE_DEADLINE).await
+        self.partition(partition, command::STORE, request, STORE_DEADLINE).await
     }
 
     /// `read` at a log partition.
     pub async fn read(&self, partition: u32, request: ReadRequest) -> Result<ReadReply, CallError> {
-        self.partition(partition, command::READ, &request, READ_DEADLINE).await
+        self.partition(partition, command::READ, request, READ_DEADLINE).await
     }
 
     /// `newest` at a log partition.
     pub async fn newest(&self, partition: u32, request: NewestRequest) -> Result<NewestReply, CallError> {
-        self.partition(partition, command::NEWEST, &request, READ_DEADLINE).await
+        self.partition(partition, command::NEWEST, request, READ_DEADLINE).await
     }
 
     async fn partition<Q: Message, R: Message + Default>(
         &self,
         partition: u32,
         command: &str,
-        request: &Q,
+        request: Q,
         deadline: Nanos,
     ) -> Result<R, CallError> {
         call(&self.partitions, &partition.to_string(), command, request, deadline, ATTEMPTS).await
@@ -111,11 +113,11 @@ async fn call<Q: Message, R: Message + Default>(
     namespace: &ObjectNamespace,
     name: &str,
     command: &str,
-    request: &Q,
+    request: Q,
     deadline: Nanos,
     attempts: u32,
 ) -> Result<R, CallError> {
-    let body = Bytes::from(request.encode_to_vec());
+    let body = encode(command, request)?;
     let work = pin!(attempt(namespace, name, command, &body, attempts));
     match select(work, pin!(clock::sleep(deadline))).await {
         Either::Left((outcome, _)) => Ok(command::outcome(outcome?)?),
@@ -126,11 +128,27 @@ async fn call<Q: Message, R: Message + Default>(
     }
 }
 
+/// Encodes a request, and lets go of it: while the call is under way, only JavaScript holds its bytes.
+fn encode<Q: Message>(command: &str, request: Q) -> Result<Uint8Array, CallError> {
+    let length = request.encoded_len();
+    if length > MAX_BYTES {
+        return Err(CallError {
+            kind: Kind::TooLong,
+            message: format!(
+                "{command}: {length} bytes are too many for one call to an object: split the request"
+            ),
+        });
+    }
+    let body = request.encode_to_vec();
+    drop(request);
+    Ok(Uint8Array::from(body.as_slice()))
+}
+
 async fn attempt(
     namespace: &ObjectNamespace,
     name: &str,
     command: &str,
-    body: &[u8],
+    body: &Uint8Array,
     attempts: u32,
 ) -> Result<Bytes, CallError> {
     let mut pause = PAUSE;
@@ -146,9 +164,14 @@ async fn attempt(
     Err(CallError { kind: Kind::Unavailable, message: format!("{command} was not attempted") })
 }
 
-async fn once(namespace: &ObjectNamespace, name: &str, command: &str, body: &[u8]) -> Result<Bytes, JsValue> {
+async fn once(
+    namespace: &ObjectNamespace,
+    name: &str,
+    command: &str,
+    body: &Uint8Array,
+) -> Result<Bytes, JsValue> {
     let stub: ObjectStub = namespace.get_by_name(name).map_err(JsValue::from)?.into_rpc();
-    let frame = JsFuture::from(stub.call(command, Uint8Array::from(body))?).await?;
+    let frame = JsFuture::from(stub.call(command, body)?).await?;
     Ok(Bytes::from(frame.dyn_into::<Uint8Array>()?.to_vec()))
 }
 

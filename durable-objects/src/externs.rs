@@ -21,5 +21,5 @@ extern "C" {
 
     /// The one method that each class has.
     #[wasm_bindgen(method, catch)]
-    pub(crate) fn call(this: &ObjectStub, command: &str, body: Uint8Array) -> Result<Promise, JsValue>;
+    pub(crate) fn call(this: &ObjectStub, command: &str, body: &Uint8Array) -> Result<Promise, JsValue>;
 }

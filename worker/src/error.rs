@@ -178,6 +178,7 @@ impl From<CallError> for Status {
             Kind::Invariant => {
                 Self::new(Code::Internal, "a stored value violates an invariant that the backend maintains")
             }
+            Kind::TooLong => Self::new(Code::OutOfRange, error.message),
             Kind::Configuration => Self::new(Code::Unavailable, error.message),
             Kind::Unavailable | Kind::BadCommand | Kind::Unspecified => {
                 Self::new(Code::Unavailable, "the store is unreachable for the moment: repeat the request")
@@ -213,6 +214,7 @@ mod tests {
             (Status::deadline().code, Code::DeadlineExceeded),
             (call(Kind::Deadline), Code::DeadlineExceeded),
             (call(Kind::Invariant), Code::Internal),
+            (call(Kind::TooLong), Code::OutOfRange),
             (call(Kind::Configuration), Code::Unavailable),
             (call(Kind::Unavailable), Code::Unavailable),
             (call(Kind::BadCommand), Code::Unavailable),

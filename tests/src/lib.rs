@@ -1,1 +1,18 @@
-//! placeholder
+//! What the suites share: real MLS people, a typed client, a raw one, and a workerd to talk to.
+//!
+//! - [`fixtures`]: people and MLS objects made by openmls, and cheap envelopes of any size.
+//! - [`client`]: the API over tonic and tonic-web, a client that nobody here wrote.
+//! - [`raw`]: plain HTTP, for everything that a well-behaved client would never send.
+//! - [`workerd`]: the built backend in a real workerd.
+//! - [`backend`]: the same for tests, which may share one.
+//! - [`contract`]: every requirement id, and the table of the tests that prove it.
+
+// Tests live in real time; only the pure crates are handed a clock.
+#![allow(clippy::disallowed_methods)]
+
+pub mod backend;
+pub mod client;
+pub mod contract;
+pub mod fixtures;
+pub mod raw;
+pub mod workerd;

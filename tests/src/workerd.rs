@@ -1,0 +1,97 @@
+//! The built backend in a real workerd: on a free port, with a state directory of its own, killed when dropped.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+use tokio::task::spawn_blocking;
+use xtask::{
+    Profile,
+    settings::Settings,
+    wal::Mark,
+    workerd::{Options, Workerd as Server},
+};
+
+/// A backend under test. It can be killed and started again on the same state.
+#[derive(Debug)]
+pub struct Workerd {
+    server: Option<Server>,
+    options: Options,
+    url: String,
+    /// Removes the state at the end, unless it was given.
+    _fresh: Option<TempDir>,
+}
+
+impl Workerd {
+    /// Starts the release build with fresh state and returns once it answers. `vars` go over those of `wrangler.toml`.
+    pub async fn start(vars: &[(&str, &str)]) -> Result<Self> {
+        let fresh = tempfile::tempdir()?;
+        let state = fresh.path().to_owned();
+        Self::start_in(state, Profile::Release.build_dir(), vars, Some(fresh)).await
+    }
+
+    /// The same on a given state directory, which stays.
+    pub async fn start_on(state: &Path, vars: &[(&str, &str)]) -> Result<Self> {
+        Self::start_in(state.to_owned(), Profile::Release.build_dir(), vars, None).await
+    }
+
+    /// Starts another build of the worker, with fresh state and the vars of `wrangler.toml`.
+    pub async fn start_build(build: &Path) -> Result<Self> {
+        let fresh = tempfile::tempdir()?;
+        Self::start_in(fresh.path().to_owned(), build.to_owned(), &[], Some(fresh)).await
+    }
+
+    async fn start_in(
+        state: PathBuf,
+        build: PathBuf,
+        vars: &[(&str, &str)],
+        fresh: Option<TempDir>,
+    ) -> Result<Self> {
+        let options = Options { build, port: 0, state, settings: settings(vars)?, echo: false };
+        let mut workerd = Self { server: None, options, url: String::new(), _fresh: fresh };
+        workerd.launch().await?;
+        Ok(workerd)
+    }
+
+    async fn launch(&mut self) -> Result<()> {
+        let options = self.options.clone();
+        let server = spawn_blocking(move || Server::start(&options)).await??;
+        self.options.port = server.port(); // a restart keeps the address that clients know
+        self.url = server.url();
+        self.server = Some(server);
+        Ok(())
+    }
+
+    /// Kills the server with SIGKILL, and returns once it is gone.
+    pub fn kill9(&mut self) {
+        self.server = None;
+    }
+
+    /// Kills the server if it runs, and starts it again on the same state and at the same address.
+    pub async fn restart(&mut self, vars: &[(&str, &str)]) -> Result<()> {
+        self.kill9();
+        self.options.settings = settings(vars)?;
+        self.launch().await
+    }
+
+    /// The base address, without a final slash.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The newest output of the server, for failure messages; empty when it was killed.
+    pub fn output(&self) -> String {
+        self.server.as_ref().map(Server::output).unwrap_or_default()
+    }
+
+    /// How far the storage of all objects of `class` has come: two marks give the commits in between.
+    pub fn mark(&self, class: &str) -> Result<Mark> {
+        Mark::now(&self.options.state, &self.options.settings, class).context("read the objects' logs")
+    }
+}
+
+fn settings(vars: &[(&str, &str)]) -> Result<Settings> {
+    let mut settings = Settings::load()?;
+    settings.vars.extend(vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    Ok(settings)
+}

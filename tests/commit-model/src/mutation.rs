@@ -100,9 +100,7 @@ pub enum Mutation {
     NoAlarm,
     /// A partition rests without having told what it applied, and nothing asks it (trap 25).
     NoTrailingRound,
-
-    // Not a hole: the model finds nothing, because a later round repairs it.
-    /// A void reply is not followed at once by a new request (rule 3).
+    /// A void reply is not followed at once by a new request (rule 3): the batch waits for the next stranger.
     VoidReplyNotFollowed,
 }
 

@@ -6,9 +6,13 @@ use js_sys::{Math, Reflect, Uint8Array};
 use prost::Message;
 use sealog_log::{MILLISECOND, Nanos, SECOND};
 use sealog_proto::internal::{
-    Failure, JoinReply, JoinRequest, NewestReply, NewestRequest, ReadReply, ReadRequest, ReserveReply,
-    ReserveRequest, StoreReply, StoreRequest, failure::Kind,
+    ApplyReply, ApplyRequest, BoundaryReply, BoundaryRequest, DecideReply, DecideRequest, Failure, JoinReply,
+    JoinRequest, NewestReply, NewestRequest, Participant, ReadReply, ReadRequest, ReserveReply,
+    ReserveRequest, ResolveReply, ResolveRequest, SettleReply, SettleRequest, StageReply, StageRequest,
+    StoreReply, StoreRequest, WithdrawReply, WithdrawRequest, failure::Kind, participant::Kind as Role,
 };
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::pin::pin;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
@@ -19,11 +23,14 @@ use crate::{clock, command, externs::ObjectStub};
 /// The binding of each class, as wrangler.toml names it.
 const SEQUENCER: &str = "SEQUENCER";
 const LOG_PARTITION: &str = "LOG_PARTITION";
+const DIRECTORY: &str = "DIRECTORY";
 /// The one sequencer's name. A partition's name is its index. Names are never changed: another name is another object.
 const GLOBAL: &str = "global";
 
 /// How long a read may take. Well under the worker's own limit, so that a retry fits.
 const READ_DEADLINE: Nanos = 5 * SECOND;
+/// How long one step of a transaction may take. Short enough that several fit a publish.
+const STEP_DEADLINE: Nanos = 3 * SECOND;
 /// How long a publish may wait for its flush: the limit of the worker, which answers first.
 const STORE_DEADLINE: Nanos = 10 * SECOND;
 /// The longest request: the platform carries 32 MiB between objects, framing included.
@@ -43,6 +50,12 @@ pub struct CallError {
     pub message: String,
 }
 
+impl CallError {
+    pub(crate) fn into_failure(self) -> Failure {
+        Failure { kind: self.kind.into(), message: self.message }
+    }
+}
+
 impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
         Self { kind: failure.kind(), message: failure.message }
@@ -54,6 +67,9 @@ impl From<Failure> for CallError {
 pub struct Objects {
     sequencer: ObjectNamespace,
     partitions: ObjectNamespace,
+    directories: ObjectNamespace,
+    /// Calls so far, by command.
+    calls: RefCell<BTreeMap<&'static str, u64>>,
 }
 
 impl Objects {
@@ -65,12 +81,26 @@ impl Objects {
                 message: format!("the Durable Object binding {binding} is missing in wrangler.toml"),
             })
         };
-        Ok(Self { sequencer: namespace(SEQUENCER)?, partitions: namespace(LOG_PARTITION)? })
+        Ok(Self {
+            sequencer: namespace(SEQUENCER)?,
+            partitions: namespace(LOG_PARTITION)?,
+            directories: namespace(DIRECTORY)?,
+            calls: RefCell::default(),
+        })
+    }
+
+    /// Calls so far, by command; a repeated attempt is not another call.
+    pub fn calls(&self) -> BTreeMap<&'static str, u64> {
+        self.calls.borrow().clone()
+    }
+
+    fn count(&self, command: &'static str) {
+        *self.calls.borrow_mut().entry(command).or_default() += 1;
     }
 
     /// `join` at the sequencer.
     pub async fn join(&self, request: JoinRequest) -> Result<JoinReply, CallError> {
-        call(&self.sequencer, GLOBAL, command::JOIN, request, READ_DEADLINE, ATTEMPTS).await
+        self.sequencer(command::JOIN, request, READ_DEADLINE, ATTEMPTS).await
     }
 
     /// `reserve` at the sequencer. One attempt: a partition's retry is a new request (rule 1).
@@ -79,11 +109,11 @@ impl Objects {
         request: ReserveRequest,
         deadline: Nanos,
     ) -> Result<ReserveReply, CallError> {
-        call(&self.sequencer, GLOBAL, command::RESERVE, request, deadline, 1).await
+        self.sequencer(command::RESERVE, request, deadline, 1).await
     }
 
     /// `store` at a log partition.
-    pub async fn store(&self, partition: u32, request: StoreRequest) -> Result<StoreReply, CallError> {
+    pub(crate) async fn store(&self, partition: u32, request: StoreRequest) -> Result<StoreReply, CallError> {
         self.partition(partition, command::STORE, request, STORE_DEADLINE).await
     }
 
@@ -97,13 +127,84 @@ impl Objects {
         self.partition(partition, command::NEWEST, request, READ_DEADLINE).await
     }
 
+    /// The closed allocation boundary (API-203).
+    pub async fn boundary(&self) -> Result<BoundaryReply, CallError> {
+        self.sequencer(command::BOUNDARY, BoundaryRequest {}, READ_DEADLINE, ATTEMPTS).await
+    }
+
+    pub(crate) async fn decide(&self, request: DecideRequest) -> Result<DecideReply, CallError> {
+        self.sequencer(command::DECIDE, request, STEP_DEADLINE, ATTEMPTS).await
+    }
+
+    pub(crate) async fn resolve(&self, request: ResolveRequest) -> Result<ResolveReply, CallError> {
+        self.sequencer(command::RESOLVE, request, STEP_DEADLINE, ATTEMPTS).await
+    }
+
+    pub(crate) async fn settle(
+        &self,
+        partition: u32,
+        request: SettleRequest,
+    ) -> Result<SettleReply, CallError> {
+        self.partition(partition, command::SETTLE, request, STEP_DEADLINE).await
+    }
+
+    pub(crate) async fn stage(
+        &self,
+        to: Participant,
+        request: StageRequest,
+    ) -> Result<StageReply, CallError> {
+        self.participant(to, command::STAGE, request).await
+    }
+
+    pub(crate) async fn withdraw(
+        &self,
+        to: Participant,
+        request: WithdrawRequest,
+    ) -> Result<WithdrawReply, CallError> {
+        self.participant(to, command::WITHDRAW, request).await
+    }
+
+    pub(crate) async fn apply(
+        &self,
+        to: Participant,
+        request: ApplyRequest,
+    ) -> Result<ApplyReply, CallError> {
+        self.participant(to, command::APPLY, request).await
+    }
+
+    async fn sequencer<Q: Message, R: Message + Default>(
+        &self,
+        command: &'static str,
+        request: Q,
+        deadline: Nanos,
+        attempts: u32,
+    ) -> Result<R, CallError> {
+        self.count(command);
+        call(&self.sequencer, GLOBAL, command, request, deadline, attempts).await
+    }
+
+    async fn participant<Q: Message, R: Message + Default>(
+        &self,
+        to: Participant,
+        command: &'static str,
+        request: Q,
+    ) -> Result<R, CallError> {
+        let namespace = match to.kind() {
+            Role::Log => &self.partitions,
+            Role::Directory => &self.directories,
+        };
+        self.count(command);
+        call(namespace, &to.index.to_string(), command, request, STEP_DEADLINE, ATTEMPTS).await
+    }
+
     async fn partition<Q: Message, R: Message + Default>(
         &self,
         partition: u32,
-        command: &str,
+        command: &'static str,
         request: Q,
         deadline: Nanos,
     ) -> Result<R, CallError> {
+        self.count(command);
         call(&self.partitions, &partition.to_string(), command, request, deadline, ATTEMPTS).await
     }
 }

@@ -14,6 +14,12 @@ pub(crate) const STORE: &str = "store";
 pub(crate) const READ: &str = "read";
 pub(crate) const NEWEST: &str = "newest";
 pub(crate) const SETTLE: &str = "settle";
+pub(crate) const STAGE: &str = "stage";
+pub(crate) const WITHDRAW: &str = "withdraw";
+pub(crate) const APPLY: &str = "apply";
+pub(crate) const DECIDE: &str = "decide";
+pub(crate) const RESOLVE: &str = "resolve";
+pub(crate) const BOUNDARY: &str = "boundary";
 
 const REPLY: u8 = 0;
 const FAILURE: u8 = 1;

@@ -16,6 +16,11 @@ extern "C" {
         body: &mut dyn FnMut() -> Result<JsValue, JsValue>,
     ) -> Result<JsValue, JsValue>;
 
+    /// Sets the alarm of the object, in milliseconds since the Unix epoch. Called without an await in between, it
+    /// belongs to the same commit as the writes before it.
+    #[wasm_bindgen(method, catch, js_name = setAlarm)]
+    pub(crate) fn set_alarm(this: &SyncStorage, at: f64) -> Result<Promise, JsValue>;
+
     /// The stub of one of our classes.
     pub(crate) type ObjectStub;
 

@@ -1,24 +1,32 @@
 //! The class of the sequencer: one object, named `global`.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
+use futures::StreamExt;
 use prost::Message;
-use sealog_log::CommandError;
-use sealog_log::sequencer::Sequencer as Machine;
-use sealog_proto::internal::Failure;
+use sealog_log::sequencer::{Action, Sequencer as Machine};
+use sealog_log::{CommandError, Nanos, Sql};
+use sealog_proto::internal::{ApplyRequest, BoundaryReply, BoundaryRequest, Failure, SettleRequest};
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::worker_sys::DurableObjectState;
 use worker::{Env, State};
 
 use crate::storage::ObjectStorage;
-use crate::{clock, command};
+use crate::{CONNECTIONS, CallError, Objects, clock, command};
 
-/// Gives out sequence ids. Answers each command in one event, without an await.
+/// Gives out sequence ids, and decides transactions.
 #[wasm_bindgen]
 #[derive(Debug)]
-pub struct Sequencer {
+pub struct Sequencer(Rc<Shell>);
+
+#[derive(Debug)]
+struct Shell {
+    state: State,
+    /// The other objects, or which binding is missing.
+    objects: Result<Objects, CallError>,
     storage: ObjectStorage,
-    /// Loaded by the first command, and again after a fault.
+    /// Loaded by the first event, and again after a fault.
     machine: RefCell<Option<Machine>>,
 }
 
@@ -26,48 +34,128 @@ pub struct Sequencer {
 impl Sequencer {
     /// Called by the platform.
     #[wasm_bindgen(constructor)]
-    pub fn new(state: DurableObjectState, _env: Env) -> Self {
-        Self { storage: ObjectStorage::new(&State::from(state)), machine: RefCell::default() }
+    #[allow(clippy::needless_pass_by_value)] // the platform hands it over
+    pub fn new(state: DurableObjectState, env: Env) -> Self {
+        let state = State::from(state);
+        let storage = ObjectStorage::new(&state);
+        Self(Rc::new(Shell { storage, state, objects: Objects::new(&env), machine: RefCell::default() }))
     }
 
     /// Runs one command. See `sealog_log::sequencer` for what each does, writes, and who repeats it.
-    pub fn call(&self, command: &str, body: Vec<u8>) -> Vec<u8> {
-        match command {
-            command::JOIN => self.run(body, |machine, storage, request| machine.join(storage, &request)),
-            command::RESERVE => {
-                self.run(body, |machine, storage, request| machine.reserve(storage, clock::now(), &request))
+    pub async fn call(&self, command: String, body: Vec<u8>) -> Vec<u8> {
+        let shell = Rc::clone(&self.0);
+        match command.as_str() {
+            command::JOIN => {
+                shell.run(body, |machine, sql, _, request| Ok((machine.join(sql, &request)?, Vec::new())))
             }
+            command::RESERVE => shell.run(body, |machine, sql, now, request| {
+                Ok((machine.reserve(sql, now, &request)?, Vec::new()))
+            }),
+            command::DECIDE => {
+                shell.run(body, |machine, sql, now, request| machine.decide(sql, now, &request))
+            }
+            command::RESOLVE => shell.run(body, |machine, sql, now, request| {
+                Ok((machine.resolve(sql, now, &request)?, Vec::new()))
+            }),
+            command::BOUNDARY => command::answer(&shell.boundary(body).await),
             _ => command::answer::<()>(&Err(command::unknown())),
         }
     }
+
+    /// Called by the platform, at least once for each alarm that was set.
+    pub fn alarm(&self) {
+        // A fault has reached the log, and the next event starts the machine anew, with its alarm. Nothing is thrown:
+        // the platform drops an alarm that throws too often.
+        let _ = self.0.with_machine(|machine, _| Ok(((), machine.alarm())));
+    }
 }
 
-impl Sequencer {
+impl Shell {
     fn run<Q: Message + Default, R: Message>(
-        &self,
+        self: &Rc<Self>,
         body: Vec<u8>,
-        run: impl FnOnce(&mut Machine, &ObjectStorage, Q) -> Result<R, CommandError>,
+        run: impl FnOnce(&mut Machine, &dyn Sql, Nanos, Q) -> Result<(R, Vec<Action>), CommandError>,
     ) -> Vec<u8> {
-        command::answer(
-            &command::request(body).and_then(|request| self.with_machine(|m, s| run(m, s, request))),
-        )
+        let outcome = command::request(body)
+            .and_then(|request| self.with_machine(|m, sql| run(m, sql, clock::now(), request)));
+        command::answer(&outcome)
     }
 
-    /// Runs `run` on the machine. A fault ends the machine: memory is forgotten, the next command loads it anew.
+    /// The boundary, after whoever holds it back was asked: a partition that died with a request under way is started
+    /// by the question.
+    async fn boundary(self: &Rc<Self>, body: Vec<u8>) -> Result<BoundaryReply, Failure> {
+        let BoundaryRequest {} = command::request(body)?;
+        let (lagging, epoch) =
+            self.with_machine(|machine, _| Ok(((machine.lagging(), machine.epoch()), Vec::new())))?;
+        if !lagging.is_empty() {
+            let objects = self.objects.as_ref().map_err(|error| error.clone().into_failure())?;
+            let settle = |partition: u32| async move {
+                (partition, objects.settle(partition, SettleRequest { epoch }).await)
+            };
+            let answers: Vec<_> =
+                futures::stream::iter(lagging).map(settle).buffer_unordered(CONNECTIONS).collect().await;
+            self.with_machine(|machine, _| {
+                for (partition, answer) in answers {
+                    if let Ok(reply) = answer {
+                        machine.settled(partition, reply.epoch);
+                    }
+                }
+                Ok(((), Vec::new()))
+            })?;
+        }
+        let boundary = self.with_machine(|machine, sql| Ok((machine.boundary(sql)?, Vec::new())))?;
+        Ok(BoundaryReply { boundary })
+    }
+
+    /// Runs `run` on the machine, then does what it says. A fault ends the machine: memory is forgotten, the next event
+    /// loads it anew.
     fn with_machine<R>(
-        &self,
-        run: impl FnOnce(&mut Machine, &ObjectStorage) -> Result<R, CommandError>,
+        self: &Rc<Self>,
+        run: impl FnOnce(&mut Machine, &dyn Sql) -> Result<(R, Vec<Action>), CommandError>,
     ) -> Result<R, Failure> {
         let mut slot = self.machine.borrow_mut();
-        let outcome = match slot.take().map_or_else(|| Machine::load(&self.storage), Ok) {
-            Ok(machine) => run(slot.insert(machine), &self.storage),
-            Err(fault) => Err(CommandError::Fault(fault)),
+        let mut actions = Vec::new();
+        let loaded = match slot.take() {
+            Some(machine) => Ok(machine),
+            None => Machine::load(&self.storage).map(|(machine, first)| {
+                actions = first;
+                machine
+            }),
         };
-        outcome.map_err(|error| {
-            if matches!(error, CommandError::Fault(_)) {
-                *slot = None;
+        let outcome =
+            loaded.map_err(CommandError::Fault).and_then(|machine| run(slot.insert(machine), &self.storage));
+        let reply = match outcome {
+            Ok((reply, more)) => {
+                actions.extend(more);
+                Ok(reply)
             }
-            command::command_error("sequencer", error)
-        })
+            Err(error) => {
+                if matches!(error, CommandError::Fault(_)) {
+                    *slot = None;
+                }
+                Err(command::command_error("sequencer", error))
+            }
+        };
+        drop(slot);
+        for action in actions {
+            self.perform(action);
+        }
+        reply
+    }
+
+    fn perform(self: &Rc<Self>, action: Action) {
+        match action {
+            Action::Alarm { after } => self.storage.set_alarm(clock::now() + after),
+            Action::Nudge { participant, txid } => {
+                let request = ApplyRequest { txid, envelopes: Vec::new() };
+                let shell = Rc::clone(self);
+                self.state.wait_until(async move {
+                    if let Ok(objects) = &shell.objects {
+                        // What it applied, it tells with its next `reserve`; if it does not, the alarm asks again.
+                        let _ = objects.apply(participant, request).await;
+                    }
+                });
+            }
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use js_sys::Uint8Array;
-use sealog_log::{Each, Fault, Param, Sql, SqlError, Value};
+use sealog_log::{Each, Fault, MILLISECOND, Nanos, Param, Sql, SqlError, Value};
 use wasm_bindgen::{JsCast, JsValue};
-use worker::{SqlStorage, SqlStorageValue, State};
+use worker::{SqlStorage, SqlStorageValue, State, console_error};
 
 use crate::externs::SyncStorage;
 
@@ -22,6 +22,16 @@ impl ObjectStorage {
         let storage = state.storage();
         let raw: &JsValue = storage.as_raw().as_ref();
         Self { sql: storage.sql(), sync: raw.clone().unchecked_into() }
+    }
+
+    /// Sets the object's alarm, in the commit of the event's writes. A failure breaks that commit: nothing then leaves
+    /// the object, and the platform resets it.
+    pub(crate) fn set_alarm(&self, at: Nanos) {
+        #[allow(clippy::cast_precision_loss)] // milliseconds are far below 2^53
+        let at = at.div_ceil(MILLISECOND) as f64;
+        if let Err(error) = self.sync.set_alarm(at) {
+            console_error!("the alarm could not be set: {error:?}");
+        }
     }
 }
 
@@ -56,6 +66,7 @@ impl Sql for ObjectStorage {
 
 fn binding(param: &Param<'_>) -> JsValue {
     match param {
+        Param::Null => JsValue::NULL,
         #[allow(clippy::cast_precision_loss)] // Param promises what a double holds exactly
         Param::Integer(value) => JsValue::from_f64(*value as f64),
         Param::Blob(bytes) => Uint8Array::from(*bytes).into(),

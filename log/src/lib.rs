@@ -6,17 +6,22 @@
 //!
 //! The commit protocol is `docs/decisions/0004-commit-path.md`; "rule n" in comments means its rules.
 
+pub mod coordinator;
+pub mod directory;
 mod fault;
 mod migrate;
 #[cfg(feature = "native")]
 pub mod native;
+pub mod participant;
 pub mod partition;
 pub mod sequencer;
 mod sql;
+mod txid;
 
 pub use fault::{CommandError, Fault};
 pub use migrate::{Migration, migrate};
 pub use sql::{Each, Param, Sql, SqlError, Value, blob8, uint8};
+pub use txid::Txid;
 
 /// Nanoseconds since the Unix epoch.
 pub type Nanos = u64;

@@ -65,6 +65,7 @@ impl Sql for Native {
 impl ToSql for Param<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
+            Self::Null => ToSqlOutput::Owned(Owned::Null),
             Self::Integer(value) => ToSqlOutput::Owned(Owned::Integer(*value)),
             Self::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
         })

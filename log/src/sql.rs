@@ -11,6 +11,8 @@ use bytes::Bytes;
 /// One parameter of a statement. At most 100 of them (a limit of Durable Objects).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Param<'a> {
+    /// SQL NULL.
+    Null,
     /// Below 2^53 in magnitude.
     Integer(i64),
     /// At most 2 MB (a limit of Durable Objects).

@@ -2,7 +2,7 @@
 
 mod support;
 
-use sealog_log::partition::Action;
+use sealog_log::partition::{Action, Reply};
 use sealog_log::{Fault, MILLISECOND, SECOND, Sql};
 use sealog_proto::internal::{SettleRequest, StoreReply, failure::Kind, store_reply::Refusal};
 use support::{World, envelope, envelope_on, has_request, id, request};
@@ -15,7 +15,7 @@ fn stored(answer: &Result<StoreReply, sealog_proto::internal::Failure>) -> Vec<u
 fn api_221_one_entry_per_envelope_in_order() {
     let mut world = World::new();
     let metas = world.store(vec![envelope(1, "a"), envelope(2, "b"), envelope(1, "a"), envelope(1, "c")]);
-    assert_eq!(metas.iter().map(id).collect::<Vec<_>>(), [1, 2, 1, 3]);
+    assert_eq!(metas.iter().map(id).collect::<Vec<_>>(), [1, 2, 1, 4], "a duplicate leaves its id unused");
     assert!(metas.iter().all(|meta| meta.server_ns == world.now), "API-212: one time for one publish");
     assert!(metas.iter().all(|meta| meta.expiry_ns == world.now + 60 * SECOND));
 }
@@ -151,7 +151,7 @@ fn api_222_a_duplicate_writes_nothing() {
     world.store(vec![envelope(1, "a"), envelope(1, "a")]);
     assert_eq!(count(&world), 1);
     let tried = world.storage.writes.get() - before;
-    assert_eq!(tried, 2, "two inserts that found a row; no head, no progress");
+    assert_eq!(tried, 2, "inserts that found rows; no head, no progress");
 }
 
 fn count(world: &World) -> i64 {
@@ -186,6 +186,7 @@ fn api_220_a_refused_publish_leaves_no_row() {
 
 #[test]
 fn rule_6_a_step_is_all_or_nothing() {
+    // Three rows in statements of one row, three heads likewise, and the progress.
     for failing_write in 1..=7 {
         let mut world = World::new();
         let (_, actions) = world.send(vec![envelope(9, "z")]);
@@ -242,13 +243,29 @@ fn rule_16_the_last_batch_is_confirmed_and_then_it_rests() {
 }
 
 #[test]
+fn rule_16_ids_that_nobody_used_are_given_back() {
+    let mut world = World::new();
+    world.store(vec![envelope(1, "a")]);
+    let trailing = request(&world.partition.wake(world.now));
+    let reply = world.ask(&trailing);
+    world.receive(&reply);
+    let (_, actions) = world.send(vec![envelope(1, "a")]); // a duplicate: takes an id, stores nothing
+    let reply = world.ask(&request(&actions));
+    let actions = world.receive(&reply);
+    assert!(actions.contains(&Action::Wake { after: 50 * MILLISECOND }));
+    let trailing = request(&world.partition.wake(world.now));
+    world.ask(&trailing);
+    assert_eq!(world.sequencer.boundary(&world.sequencer_storage).unwrap(), 2, "or the boundary would wait");
+}
+
+#[test]
 fn a_full_queue_refuses_at_once() {
     let mut world = World::new();
     world.send(vec![envelope(1, "a")]);
     let mut refused = None;
     for n in 0..5_000 {
         let (_, actions) = world.send(vec![envelope(1, &n.to_string())]);
-        if let [Action::Answer { reply: Ok(reply), .. }] = actions.as_slice() {
+        if let [Action::Answer { reply: Ok(Reply::Store(reply)), .. }] = actions.as_slice() {
             refused = Some(reply.refusal());
             break;
         }
@@ -284,6 +301,6 @@ fn assertions_stop_an_instance_that_is_told_the_impossible() {
 #[test]
 fn an_empty_publish_is_answered_at_once() {
     let mut world = World::new();
-    let (publish, actions) = world.send(vec![]);
-    assert_eq!(actions, [Action::Answer { publish, reply: Ok(StoreReply::default()) }]);
+    let (call, actions) = world.send(vec![]);
+    assert_eq!(actions, [Action::Answer { call, reply: Ok(Reply::Store(StoreReply::default())) }]);
 }

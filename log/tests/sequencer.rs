@@ -2,6 +2,7 @@
 
 mod support;
 
+use sealog_log::participant;
 use sealog_log::sequencer::Sequencer;
 use sealog_log::{CommandError, Fault, SECOND};
 use sealog_proto::internal::{JoinRequest, ReserveReply, ReserveRequest, failure::Kind};
@@ -16,13 +17,13 @@ struct Bench {
 impl Bench {
     fn new(partitions: u32) -> Self {
         let storage = Storage::default();
-        let mut sequencer = Sequencer::load(&storage).unwrap();
+        let (mut sequencer, _) = Sequencer::load(&storage).unwrap();
         sequencer.join(&storage, &JoinRequest { log_partitions: partitions }).unwrap();
         Self { storage, sequencer, now: NOON }
     }
 
     fn restart(&mut self) {
-        self.sequencer = Sequencer::load(&self.storage).unwrap();
+        (self.sequencer, _) = Sequencer::load(&self.storage).unwrap();
     }
 
     fn reserve(&mut self, request: ReserveRequest) -> ReserveReply {
@@ -35,7 +36,7 @@ impl Bench {
 }
 
 fn ask(number: u64, count: u32) -> ReserveRequest {
-    ReserveRequest { partition: 0, incarnation: 1, number, epoch_seen: 0, count, applied: 0 }
+    ReserveRequest { participant: support::log(), incarnation: 1, number, epoch_seen: 0, count, applied: 0 }
 }
 
 #[test]
@@ -101,7 +102,8 @@ fn rule_4_an_older_request_opens_nothing() {
 #[test]
 fn api_203_the_boundary_stays_below_every_open_reservation() {
     let mut bench = Bench::new(2);
-    let other = |number, count| ReserveRequest { partition: 1, ..ask(number, count) };
+    let other =
+        |number, count| ReserveRequest { participant: Some(participant::log(1)), ..ask(number, count) };
     bench.reserve(ask(1, 2)); // 1, 2
     bench.reserve(other(1, 3)); // 3 to 5
     assert_eq!(bench.boundary(), 0);
@@ -117,7 +119,7 @@ fn api_203_the_boundary_stays_below_every_open_reservation() {
 fn api_291_the_boundary_survives_a_restart_and_waits_for_every_partition() {
     let mut bench = Bench::new(2);
     bench.reserve(ask(1, 2));
-    bench.reserve(ReserveRequest { partition: 1, ..ask(1, 0) });
+    bench.reserve(ReserveRequest { participant: Some(participant::log(1)), ..ask(1, 0) });
     bench.reserve(ask(2, 0));
     assert_eq!(bench.boundary(), 2);
     bench.reserve(ask(3, 1)); // 3 is open when the instance dies
@@ -126,11 +128,11 @@ fn api_291_the_boundary_survives_a_restart_and_waits_for_every_partition() {
     let epoch = bench.sequencer.epoch();
     // Trap 7: a request arrived, but it does not say the new epoch. Id 3 may still land.
     bench.reserve(ask(4, 0));
-    bench.reserve(ReserveRequest { partition: 1, ..ask(2, 0) });
+    bench.reserve(ReserveRequest { participant: Some(participant::log(1)), ..ask(2, 0) });
     assert_eq!(bench.boundary(), 2);
     bench.reserve(ReserveRequest { epoch_seen: epoch, ..ask(5, 0) });
     assert_eq!(bench.boundary(), 2, "the other partition has not said it");
-    bench.reserve(ReserveRequest { partition: 1, epoch_seen: epoch, ..ask(3, 0) });
+    bench.reserve(ReserveRequest { participant: Some(participant::log(1)), epoch_seen: epoch, ..ask(3, 0) });
     assert_eq!(bench.boundary(), epoch, "what the old instance did not give out is settled too");
 }
 
@@ -177,8 +179,11 @@ fn join_fixes_the_number_of_partitions_for_ever() {
     bench.restart();
     let reply = bench.sequencer.join(&bench.storage, &JoinRequest { log_partitions: 1 }).unwrap();
     assert_eq!(reply.log_partitions, 8);
-    let refused =
-        bench.sequencer.reserve(&bench.storage, NOON, &ReserveRequest { partition: 8, ..ask(1, 1) });
+    let refused = bench.sequencer.reserve(
+        &bench.storage,
+        NOON,
+        &ReserveRequest { participant: Some(participant::log(8)), ..ask(1, 1) },
+    );
     let Err(CommandError::Refused(failure)) = refused else { panic!("partition 8 does not exist") };
     assert_eq!(failure.kind(), Kind::Configuration);
     assert!(failure.message.contains("LOG_PARTITIONS"));
@@ -187,7 +192,7 @@ fn join_fixes_the_number_of_partitions_for_ever() {
 #[test]
 fn join_refuses_a_deployment_without_partitions() {
     let storage = Storage::default();
-    let mut sequencer = Sequencer::load(&storage).unwrap();
+    let (mut sequencer, _) = Sequencer::load(&storage).unwrap();
     let refused = sequencer.join(&storage, &JoinRequest { log_partitions: 0 });
     assert!(matches!(refused, Err(CommandError::Refused(_))));
     assert_eq!(sequencer.join(&storage, &JoinRequest { log_partitions: 3 }).unwrap().log_partitions, 3);

@@ -90,8 +90,15 @@ impl Workerd {
     }
 }
 
+/// Names the number of partitions that every suite runs with, unless a test sets its own: `scripts/test` runs them all with
+/// the local default and with that of the production example.
+const LOG_PARTITIONS: &str = "SEALOG_TEST_LOG_PARTITIONS";
+
 fn settings(vars: &[(&str, &str)]) -> Result<Settings> {
     let mut settings = Settings::load()?;
+    if let Ok(partitions) = std::env::var(LOG_PARTITIONS) {
+        settings.vars.insert("LOG_PARTITIONS".to_owned(), partitions);
+    }
     settings.vars.extend(vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     Ok(settings)
 }

@@ -43,7 +43,7 @@ pub async fn respond(responder: &Responder, request: &Request, env: &Env) -> Res
     let route = route(path_of(&url));
     if http_method != "POST" {
         return match route {
-            Route::Status => status(responder, &headers, env),
+            Route::Status => status(responder, &headers, env).await,
             Route::Unknown => responder.explain(404, NO_SUCH_PATH),
             Route::Served(_) | Route::NotBuilt(_) => responder.explain(405, ONLY_POST),
         };
@@ -59,13 +59,22 @@ pub async fn respond(responder: &Responder, request: &Request, env: &Env) -> Res
 }
 
 /// The page for operators, or nothing at all.
-fn status(responder: &Responder, headers: &Headers, env: &Env) -> Result<Response, JsValue> {
+async fn status(responder: &Responder, headers: &Headers, env: &Env) -> Result<Response, JsValue> {
     let Ok(deployment) = Deployment::get(env) else { return responder.explain(404, NO_SUCH_PATH) };
     if !status_page::is_open_to(&deployment.config, header(headers, "authorization").as_deref()) {
         return responder.explain(404, NO_SUCH_PATH);
     }
-    let counts = deployment.counters.counts();
-    let page = status_page::page(&deployment.config, &counts, js::memory_bytes());
+    let boundary = deployment.store.boundary().await.ok();
+    let seen = status_page::Seen {
+        requests: &deployment.counters.requests(),
+        object_calls: &deployment.store.object_calls(),
+        memory_bytes: js::memory_bytes(),
+        boundary: boundary.map(|sequence_id| status_page::Boundary {
+            sequence_id,
+            told_at_ms: worker::Date::now().as_millis(),
+        }),
+    };
+    let page = status_page::page(&deployment.config, &seen);
     responder.json(&page.map_err(|error| JsValue::from(error.to_string()))?)
 }
 

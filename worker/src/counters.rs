@@ -3,34 +3,22 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use sealog_proto::status::Code;
-use serde::Serialize;
 
 /// Rises only; starts at nothing with each isolate.
 #[derive(Debug, Default)]
-pub struct Counters(RefCell<Counts>);
+pub struct Counters(RefCell<Requests>);
 
-/// A copy of the counters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Answered calls, by method and status code.
-    pub requests: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
-    /// Calls to objects, by command.
-    pub object_calls: BTreeMap<&'static str, u64>,
-}
+/// Answered calls, by method and status code.
+pub type Requests = BTreeMap<&'static str, BTreeMap<&'static str, u64>>;
 
 impl Counters {
     /// Counts an answered call.
     pub fn request(&self, method: &'static str, code: Code) {
-        *self.0.borrow_mut().requests.entry(method).or_default().entry(name(code)).or_default() += 1;
-    }
-
-    /// Counts a call to an object.
-    pub fn object_call(&self, command: &'static str) {
-        *self.0.borrow_mut().object_calls.entry(command).or_default() += 1;
+        *self.0.borrow_mut().entry(method).or_default().entry(name(code)).or_default() += 1;
     }
 
     /// The counts now.
-    pub fn counts(&self) -> Counts {
+    pub fn requests(&self) -> Requests {
         self.0.borrow().clone()
     }
 }
@@ -61,9 +49,6 @@ mod tests {
         counters.request("Query", Code::Ok);
         counters.request("Query", Code::Ok);
         counters.request("Query", Code::Aborted);
-        counters.object_call("read");
-        let counts = counters.counts();
-        assert_eq!(counts.requests["Query"], BTreeMap::from([("OK", 2), ("Aborted", 1)]));
-        assert_eq!(counts.object_calls, BTreeMap::from([("read", 1)]));
+        assert_eq!(counters.requests()["Query"], BTreeMap::from([("OK", 2), ("Aborted", 1)]));
     }
 }

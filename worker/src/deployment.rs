@@ -22,7 +22,7 @@ pub struct Deployment {
     /// The objects.
     pub store: Store,
     /// What was done so far.
-    pub counters: Rc<Counters>,
+    pub counters: Counters,
 }
 
 impl Deployment {
@@ -46,9 +46,8 @@ impl Deployment {
     fn read(env: &Env) -> Result<Self, ConfigError> {
         let config = Config::read(settings(env))?;
         let objects = Objects::new(env).map_err(|error| ConfigError::Binding(error.message))?;
-        let counters = Rc::new(Counters::default());
-        let store = Store::new(objects, config.log_partitions, counters.clone());
-        Ok(Self { config, store, counters })
+        let store = Store::new(objects, config.log_partitions);
+        Ok(Self { config, store, counters: Counters::default() })
     }
 }
 

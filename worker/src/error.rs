@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use sealog_admission::PublishRefusal;
-use sealog_objects::CallError;
+use sealog_objects::{CallError, Published};
 use sealog_proto::{
     TopicError,
     backend::publish_error::Reason,
@@ -73,6 +73,28 @@ impl Status {
         }
         PublishFailure { index: None, reason: Reason::MalformedPayload, message: self.message.into_owned() }
             .into()
+    }
+}
+
+impl Status {
+    /// A publish that the objects refused.
+    pub fn refused(refusal: &Published) -> Self {
+        match refusal {
+            Published::HeadMoved => Self::new(
+                Code::Aborted,
+                "the identity history moved: read the inbox's identity topic and build the update anew",
+            ),
+            Published::Taken => PublishFailure {
+                index: None,
+                reason: Reason::HandleTaken,
+                message: "another inbox has claimed the handle: choose another".to_owned(),
+            }
+            .into(),
+            Published::Busy => {
+                Self::new(Code::Unavailable, "too many publishes wait at once: repeat after a pause")
+            }
+            Published::Stored(_) => Self::new(Code::Internal, "a stored publish was taken for a refused one"),
+        }
     }
 }
 

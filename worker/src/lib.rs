@@ -10,7 +10,7 @@ use worker::{
     web_sys::{Request, Response},
 };
 
-pub use sealog_objects::{LogPartition, Sequencer};
+pub use sealog_objects::{Directory, LogPartition, Sequencer};
 
 pub mod call;
 pub mod config;

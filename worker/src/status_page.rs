@@ -3,9 +3,11 @@
 //! The page exists only where the secret `STATUS_TOKEN` is set, and only for who sends it as a bearer token; for
 //! everyone else there is nothing at this path.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::{config::Config, counters::Counts};
+use crate::{config::Config, counters::Requests};
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -13,8 +15,34 @@ struct Page<'a> {
     log_partitions: u32,
     /// Bytes of memory that the instance has taken. It gives none back, so this is also the most that it needed.
     memory_bytes: u32,
-    #[serde(flatten)]
-    counts: &'a Counts,
+    /// Answered calls of this isolate, by method and status code.
+    requests: &'a Requests,
+    /// Calls of this isolate's worker to objects, by command.
+    object_calls: &'a BTreeMap<&'static str, u64>,
+    /// The closed allocation boundary (API-203); null when the sequencer did not tell it.
+    boundary: Option<Boundary>,
+}
+
+/// The boundary as it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Boundary {
+    /// Every sequence id at or below it is settled.
+    pub sequence_id: u64,
+    /// When it was told, in milliseconds since the Unix epoch.
+    pub told_at_ms: u64,
+}
+
+/// What the page shows.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// Answered calls.
+    pub requests: &'a Requests,
+    /// Calls to objects.
+    pub object_calls: &'a BTreeMap<&'static str, u64>,
+    /// Bytes of memory.
+    pub memory_bytes: u32,
+    /// The boundary, if the sequencer told it.
+    pub boundary: Option<Boundary>,
 }
 
 /// Whether the header `authorization` opens the page.
@@ -26,19 +54,19 @@ pub fn is_open_to(config: &Config, authorization: Option<&str>) -> bool {
 }
 
 /// The page, as JSON.
-pub fn page(config: &Config, counts: &Counts, memory_bytes: u32) -> Result<Vec<u8>, serde_json::Error> {
+pub fn page(config: &Config, seen: &Seen<'_>) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(&Page {
         version: env!("CARGO_PKG_VERSION"),
         log_partitions: config.log_partitions,
-        memory_bytes,
-        counts,
+        memory_bytes: seen.memory_bytes,
+        requests: seen.requests,
+        object_calls: seen.object_calls,
+        boundary: seen.boundary,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     const TOKEN: &str = "0123456789abcdef";
@@ -64,14 +92,24 @@ mod tests {
 
     #[test]
     fn the_page_holds_the_counters() {
-        let counts = Counts { object_calls: BTreeMap::from([("read", 3)]), ..Default::default() };
-        let page = page(&config(None), &counts, 65_536).unwrap();
+        let object_calls = BTreeMap::from([("read", 3)]);
+        let seen = Seen {
+            requests: &Requests::default(),
+            object_calls: &object_calls,
+            memory_bytes: 65_536,
+            boundary: Some(Boundary { sequence_id: 7, told_at_ms: 9 }),
+        };
+        let page: serde_json::Value = serde_json::from_slice(&page(&config(None), &seen).unwrap()).unwrap();
         assert_eq!(
-            String::from_utf8(page).unwrap(),
-            format!(
-                r#"{{"version":"{}","log_partitions":8,"memory_bytes":65536,"requests":{{}},"object_calls":{{"read":3}}}}"#,
-                env!("CARGO_PKG_VERSION")
-            )
+            page,
+            serde_json::json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "log_partitions": 8,
+                "memory_bytes": 65_536,
+                "requests": {},
+                "object_calls": { "read": 3 },
+                "boundary": { "sequence_id": 7, "told_at_ms": 9 },
+            })
         );
     }
 }

@@ -1,19 +1,16 @@
-//! The objects as the services see them: the deployment's shape is checked before the first call, calls are counted,
-//! and failures are logged.
+//! The objects as the services see them: the deployment's shape is checked before the first call, and failures are
+//! logged.
 
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
-use sealog_objects::{CallError, Objects};
+use sealog_objects::{CallError, Objects, Published};
 use sealog_proto::{
-    internal::{
-        JoinRequest, NewestReply, NewestRequest, ReadReply, ReadRequest, StoreReply, StoreRequest,
-        failure::Kind,
-    },
+    internal::{JoinRequest, NewEnvelope, NewestReply, NewestRequest, ReadReply, ReadRequest, failure::Kind},
     status::Code,
 };
 use worker::console_error;
 
-use crate::{counters::Counters, error::Status};
+use crate::error::Status;
 
 /// Calls the objects of the deployment.
 #[derive(Debug)]
@@ -21,31 +18,40 @@ pub struct Store {
     objects: Objects,
     log_partitions: u32,
     joined: Cell<bool>,
-    counters: Rc<Counters>,
 }
 
 impl Store {
     /// A store over `log_partitions` partitions.
-    pub fn new(objects: Objects, log_partitions: u32, counters: Rc<Counters>) -> Self {
-        Self { objects, log_partitions, joined: Cell::new(false), counters }
+    pub fn new(objects: Objects, log_partitions: u32) -> Self {
+        Self { objects, log_partitions, joined: Cell::new(false) }
     }
 
-    /// Stores envelopes on one partition, all or none. Idempotent.
-    pub async fn store(&self, partition: u32, request: StoreRequest) -> Result<StoreReply, Status> {
+    /// Stores the envelopes of each partition, all or none. Idempotent.
+    pub async fn publish(
+        &self,
+        parts: Vec<(u32, Vec<NewEnvelope>)>,
+        patience: Duration,
+    ) -> Result<Published, Status> {
         self.join().await?;
-        self.outcome("store", self.objects.store(partition, request).await)
+        logged(self.objects.publish(parts, patience).await)
     }
 
     /// Reads rows from one partition.
     pub async fn read(&self, partition: u32, request: ReadRequest) -> Result<ReadReply, Status> {
         self.join().await?;
-        self.outcome("read", self.objects.read(partition, request).await)
+        logged(self.objects.read(partition, request).await)
     }
 
     /// Reads newest rows from one partition.
     pub async fn newest(&self, partition: u32, request: NewestRequest) -> Result<NewestReply, Status> {
         self.join().await?;
-        self.outcome("newest", self.objects.newest(partition, request).await)
+        logged(self.objects.newest(partition, request).await)
+    }
+
+    /// The closed allocation boundary (API-203).
+    pub async fn boundary(&self) -> Result<u64, Status> {
+        self.join().await?;
+        Ok(logged(self.objects.boundary().await)?.boundary)
     }
 
     /// Checks once that the deployment was created with as many partitions as are set: with another number, topics
@@ -55,7 +61,7 @@ impl Store {
             return Ok(());
         }
         let request = JoinRequest { log_partitions: self.log_partitions };
-        let stored = self.outcome("join", self.objects.join(request).await)?.log_partitions;
+        let stored = logged(self.objects.join(request).await)?.log_partitions;
         if stored != self.log_partitions {
             return Err(other_shape(self.log_partitions, stored));
         }
@@ -63,15 +69,19 @@ impl Store {
         Ok(())
     }
 
-    fn outcome<T>(&self, command: &'static str, result: Result<T, CallError>) -> Result<T, Status> {
-        self.counters.object_call(command);
-        result.map_err(|error| {
-            if error.kind != Kind::Deadline {
-                console_error!("a call to an object failed: {:?}: {}", error.kind, error.message);
-            }
-            error.into()
-        })
+    /// Calls to objects so far, by command.
+    pub fn object_calls(&self) -> BTreeMap<&'static str, u64> {
+        self.objects.calls()
     }
+}
+
+fn logged<T>(result: Result<T, CallError>) -> Result<T, Status> {
+    result.map_err(|error| {
+        if error.kind != Kind::Deadline {
+            console_error!("a call to an object failed: {:?}: {}", error.kind, error.message);
+        }
+        error.into()
+    })
 }
 
 fn other_shape(set: u32, stored: u32) -> Status {

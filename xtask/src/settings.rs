@@ -102,7 +102,9 @@ mod tests {
         assert_eq!(settings.name, "sealog");
         let bindings: Vec<_> =
             settings.objects.iter().map(|o| (o.name.as_str(), o.class_name.as_str())).collect();
-        assert_eq!(bindings, [("SEQUENCER", "Sequencer"), ("LOG_PARTITION", "LogPartition")]);
+        let expected =
+            [("SEQUENCER", "Sequencer"), ("LOG_PARTITION", "LogPartition"), ("DIRECTORY", "Directory")];
+        assert_eq!(bindings, expected);
         assert_eq!(settings.vars["LOG_PARTITIONS"], "1");
     }
 

@@ -50,7 +50,11 @@ function call(enter) {
   if (typeof result?.then !== "function") return result;
   return new Promise((resolve, reject) => {
     inFlight.add(reject);
-    result.then(resolve, reject).finally(() => inFlight.delete(reject));
+    const settle = (how) => (outcome) => {
+      inFlight.delete(reject);
+      how(outcome);
+    };
+    result.then(settle(resolve), settle(reject));
   });
 }
 
@@ -121,3 +125,4 @@ export default class extends WorkerEntrypoint {
 
 export const Sequencer = durableObject(glue.Sequencer);
 export const LogPartition = durableObject(glue.LogPartition);
+export const Directory = durableObject(glue.Directory);

@@ -1,125 +1,97 @@
 //! A log partition: the ordered logs of its topics, and the group commit that fills them.
 //!
 //! Publishes wait in a queue. While one request for ids is with the sequencer, later publishes gather behind it; the
-//! reply is turned into rows in one all-or-nothing step, whose single flush answers the whole batch.
+//! reply is turned into rows in one all-or-nothing step, whose single flush answers the whole batch. A publish that
+//! spans participants is staged first, durable and invisible; the sequencer's decision about it comes with a reply, and
+//! the same step applies it.
 
 mod queue;
 mod read;
+mod rows;
+mod stage;
+mod staged;
 mod step;
 mod store;
 
 use sealog_proto::internal::{
-    Failure, ReserveReply, ReserveRequest, SettleReply, SettleRequest, StoreReply, StoreRequest,
-    failure::Kind, store_reply::Refusal,
+    ApplyRequest, Failure, ReserveReply, SettleReply, SettleRequest, StoreReply, StoreRequest, failure::Kind,
+    store_reply::Refusal,
 };
 
-use crate::{Fault, MILLISECOND, Nanos, SECOND, Sql};
+use crate::participant::{self, Channel, Due, Taken, Transactions};
+pub use crate::participant::{Action, CallId, Reply};
+use crate::{Fault, MILLISECOND, Nanos, SECOND, Sql, Txid};
 use queue::{Queue, Waiting};
 use store::Progress;
 
 pub use read::{newest, read};
 
-/// How long a partition with something to confirm waits for traffic that would carry it (rule 16).
-const IDLE: Nanos = 50 * MILLISECOND;
-/// The first time limit of a request to the sequencer. It doubles with every failure in a row (rule 1), so that a slow
-/// sequencer is not asked ever faster.
-const FIRST_DEADLINE: Nanos = SECOND;
-const LAST_DEADLINE: Nanos = 8 * SECOND;
-/// The first pause after a failure; it doubles likewise.
-const FIRST_PAUSE: Nanos = 20 * MILLISECOND;
-const LAST_PAUSE: Nanos = SECOND;
-/// How long a publish may wait for ids. A little longer than the worker's own limit of 10 s: nobody listens after it.
+/// How long a publish, or the worker of a transaction, may wait. A little longer than the worker's own limit of 10 s:
+/// nobody listens after it.
 const PATIENCE: Nanos = 12 * SECOND;
+/// How often a partition asks again while a publish waits for an undecided transaction. Its decision may come from
+/// anybody, and a question costs no flush.
+const BLOCKED: Nanos = 20 * MILLISECOND;
 
-/// Names one waiting publish, for its answer.
-pub type PublishId = u64;
+/// Publishes that may wait for undecided transactions; beyond it they are refused like those of a full queue.
+const MAX_BLOCKED: usize = 1_024;
 
-/// What the shell does for the machine.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Send to the sequencer; report the reply with [`Partition::reserved`], anything else with
-    /// [`Partition::reserve_failed`].
-    Reserve {
-        /// What to send.
-        request: ReserveRequest,
-        /// How long to wait for the reply, in nanoseconds.
-        deadline: Nanos,
-    },
-    /// Answer a publish. What it says is durable when the object's output gate opens.
-    Answer {
-        /// Which one.
-        publish: PublishId,
-        /// The answer.
-        reply: Result<StoreReply, Failure>,
-    },
-    /// Call [`Partition::wake`] after so many nanoseconds. Waking too early or too often is harmless.
-    Wake {
-        /// From now.
-        after: Nanos,
-    },
-}
-
-/// The request that is with the sequencer, and the publishes it asks for.
+/// A worker that waits until its transaction is applied.
 #[derive(Debug)]
-struct InFlight {
-    request: ReserveRequest,
-    batch: Vec<Waiting>,
+struct Applying {
+    call: CallId,
+    since: Nanos,
+    txid: Txid,
+    request: ApplyRequest,
 }
 
 /// The state machine. See the module's page.
 #[derive(Debug)]
 pub struct Partition {
-    index: u32,
     progress: Progress,
-    /// Number of the last request of this incarnation.
-    number: u64,
-    /// `first_id` of the last reply whose step is done. The output gate makes it durable before a request carries it.
-    applied: u64,
+    channel: Channel,
     queue: Queue,
-    in_flight: Option<InFlight>,
-    /// Something was stored that no later request has told the sequencer about.
-    unconfirmed: bool,
-    /// Ask at once, even for no ids.
-    nudged: bool,
-    /// Failed requests in a row.
-    failures: u32,
-    /// No request before this time.
-    not_before: Nanos,
+    /// The publishes that the request under way asks ids for.
+    batch: Vec<Waiting>,
+    /// Publishes that wait for an undecided transaction. They hold nothing (rule 18).
+    blocked: Vec<Waiting>,
+    transactions: Transactions,
+    applying: Vec<Applying>,
 }
 
 impl Partition {
-    /// Starts an instance: it takes a new incarnation, stored before it says anything (rule 1).
-    pub fn load(sql: &dyn Sql, index: u32) -> Result<Self, Fault> {
+    /// Starts an instance: it takes a new incarnation, stored before it says anything (rule 1). The actions are its
+    /// first: what is staged is asked for at once (rule 17).
+    pub fn load(sql: &dyn Sql, now: Nanos, index: u32) -> Result<(Self, Vec<Action>), Fault> {
         let mut progress = Progress::load(sql)?;
         progress.incarnation += 1;
         progress.save(sql)?;
-        Ok(Self {
-            index,
+        let mut this = Self {
+            channel: Channel::new(participant::log(index), progress.incarnation),
+            transactions: Transactions::load(sql)?,
             progress,
-            number: 0,
-            applied: 0,
             queue: Queue::default(),
-            in_flight: None,
-            unconfirmed: false,
-            nudged: false,
-            failures: 0,
-            not_before: 0,
-        })
+            batch: Vec::new(),
+            blocked: Vec::new(),
+            applying: Vec::new(),
+        };
+        let actions = if this.transactions.is_empty() { Vec::new() } else { this.alarm(now) };
+        Ok((this, actions))
     }
 
     /// Command `store`: envelopes of one publish, stored together or not at all (API-220).
     ///
     /// Idempotent by (topic, hash) (API-222). Answered, by an [`Action::Answer`], when the step that stored them is
-    /// durable. The worker does not retry; a client may.
-    pub fn publish(&mut self, now: Nanos, publish: PublishId, request: StoreRequest) -> Vec<Action> {
+    /// durable. Whoever calls may repeat it.
+    pub fn publish(&mut self, now: Nanos, call: CallId, request: StoreRequest) -> Vec<Action> {
         let mut actions = Vec::new();
         if request.envelopes.is_empty() {
-            actions.push(Action::Answer { publish, reply: Ok(StoreReply::default()) });
-        } else if self.queue.is_full() {
+            actions.push(Action::Answer { call, reply: Ok(Reply::Store(StoreReply::default())) });
+        } else if self.queue.is_full() || self.blocked.len() >= MAX_BLOCKED {
             let reply = StoreReply { refusal: Refusal::Busy.into(), ..Default::default() };
-            actions.push(Action::Answer { publish, reply: Ok(reply) });
+            actions.push(Action::Answer { call, reply: Ok(Reply::Store(reply)) });
         } else {
-            self.queue.push(Waiting::new(publish, now, request));
+            self.queue.push(Waiting::new(call, now, request));
             self.pump(now, &mut actions);
         }
         actions
@@ -134,58 +106,45 @@ impl Partition {
         reply: &ReserveReply,
     ) -> Result<Vec<Action>, Fault> {
         let mut actions = Vec::new();
-        let Some(in_flight) = self.take_in_flight(reply.incarnation, reply.number) else {
-            return Ok(actions);
-        };
-        self.failures = 0;
-        self.not_before = 0;
-        if reply.epoch < self.progress.epoch {
-            // The instance that answered is over, and so is the reservation. Ask its successor at once.
-            self.nudged = true;
-            self.queue.put_back(in_flight.batch);
-            self.pump(now, &mut actions);
-            return Ok(actions);
+        match self.channel.take(reply, self.progress.epoch) {
+            Taken::Stale => return Ok(actions),
+            Taken::Void => self.requeue(),
+            Taken::Current => self.step(sql, now, reply, &mut actions)?,
         }
-        // A cut list comes without ids: its publishes wait for the rest of it (rule 5).
-        let (batch, put_back) = if reply.count < in_flight.request.count {
-            (Vec::new(), in_flight.batch)
-        } else {
-            (in_flight.batch, Vec::new())
-        };
-        let outcome = step::run(sql, &self.progress, self.applied, reply, &batch)?;
-        self.unconfirmed |= outcome.wrote;
-        self.progress = outcome.progress;
-        self.applied = reply.first_id;
-        self.nudged |= reply.more;
-        for (waiting, reply) in batch.into_iter().zip(outcome.replies) {
-            actions.push(Action::Answer { publish: waiting.publish, reply: Ok(reply) });
-        }
-        self.queue.put_back(put_back);
         self.pump(now, &mut actions);
         Ok(actions)
     }
 
-    /// No usable reply came to request `number` of this incarnation: lost, late, refused, or superseded. Whatever was
-    /// reserved is given up; the next request, under a new number, says so.
+    /// No usable reply came to request `number`: lost, late, refused, or superseded.
     pub fn reserve_failed(&mut self, now: Nanos, number: u64) -> Vec<Action> {
         let mut actions = Vec::new();
-        let Some(in_flight) = self.take_in_flight(self.progress.incarnation, number) else {
-            return actions;
-        };
-        self.queue.put_back(in_flight.batch);
-        self.nudged = true;
-        self.not_before = now + doubled(FIRST_PAUSE, self.failures, LAST_PAUSE);
-        self.failures = self.failures.saturating_add(1);
-        self.pump(now, &mut actions);
+        if self.channel.failed(now, number) {
+            self.requeue();
+            self.pump(now, &mut actions);
+        }
         actions
     }
 
     /// Time has passed.
     pub fn wake(&mut self, now: Nanos) -> Vec<Action> {
         let mut actions = Vec::new();
-        if self.unconfirmed && self.in_flight.is_none() {
-            self.nudged = true;
+        self.channel.wake();
+        if !self.blocked.is_empty() || !self.applying.is_empty() {
+            self.channel.nudge();
         }
+        self.pump(now, &mut actions);
+        actions
+    }
+
+    /// The alarm rang: staged copies that are old are asked for (rules 12 and 17). It stays armed while anything is
+    /// staged.
+    pub fn alarm(&mut self, now: Nanos) -> Vec<Action> {
+        let mut actions: Vec<Action> =
+            self.transactions.alarm().map(|after| Action::Alarm { after }).into_iter().collect();
+        if !self.transactions.is_empty() {
+            self.channel.nudge();
+        }
+        self.resolve_overdue(now, &mut actions);
         self.pump(now, &mut actions);
         actions
     }
@@ -205,75 +164,139 @@ impl Partition {
             self.progress.save(sql)?;
         }
         let mut actions = Vec::new();
-        self.nudged = true;
+        self.channel.nudge();
         self.pump(now, &mut actions);
         Ok((SettleReply { epoch: self.progress.epoch }, actions))
     }
 
-    /// Ends the instance after a [`Fault`]: every publish that still waits is answered. What the fault rolled back was
-    /// not stored, and a retry of it is safe (API-222).
+    /// Ends the instance after a [`Fault`]: every call that still waits is answered. What the fault rolled back was not
+    /// stored, and a retry of it is safe (API-222).
     pub fn abandon(mut self) -> Vec<Action> {
-        let in_flight = self.in_flight.take().map(|in_flight| in_flight.batch).unwrap_or_default();
-        in_flight
-            .into_iter()
-            .chain(self.queue.take_all())
-            .map(|waiting| Action::Answer {
-                publish: waiting.publish,
-                reply: Err(Failure {
-                    kind: Kind::Unavailable.into(),
-                    message: "the partition starts anew; publish the same bytes again".to_owned(),
-                }),
-            })
-            .collect()
+        self.requeue();
+        let publishes = self.queue.take_all().into_iter().chain(self.blocked);
+        let calls = publishes
+            .map(|waiting| waiting.call)
+            .chain(self.applying.into_iter().map(|applying| applying.call));
+        let failure = Failure {
+            kind: Kind::Unavailable.into(),
+            message: "the partition starts anew; publish the same bytes again".to_owned(),
+        };
+        calls.map(|call| Action::Answer { call, reply: Err(failure.clone()) }).collect()
     }
 
-    fn take_in_flight(&mut self, incarnation: u64, number: u64) -> Option<InFlight> {
-        let current = incarnation == self.progress.incarnation
-            && self.in_flight.as_ref().is_some_and(|in_flight| in_flight.request.number == number);
-        if current { self.in_flight.take() } else { None }
+    /// One reply becomes rows; whoever waited for it is answered.
+    fn step(
+        &mut self,
+        sql: &dyn Sql,
+        now: Nanos,
+        reply: &ReserveReply,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Fault> {
+        // A cut list comes without ids: its publishes wait for the rest of it (rule 5).
+        let asked: u32 = self.batch.iter().map(Waiting::count).sum();
+        if reply.count < asked {
+            self.requeue();
+        }
+        self.progress.clock = self.progress.clock.max(now);
+        let batch = std::mem::take(&mut self.batch);
+        let outcome = step::run(
+            sql,
+            step::Input { before: &self.progress, applied: self.channel.applied(), reply, batch: &batch },
+            &mut self.transactions,
+        )?;
+        self.channel.stepped(reply, self.progress.epoch);
+        self.progress = outcome.progress;
+        for (waiting, outcome) in batch.into_iter().zip(outcome.publishes) {
+            match outcome {
+                step::Publish::Done(reply) => {
+                    actions.push(Action::Answer { call: waiting.call, reply: Ok(Reply::Store(reply)) });
+                }
+                step::Publish::Blocked => self.blocked.push(waiting),
+            }
+        }
+        if !reply.decided.is_empty() {
+            self.unblock();
+        }
+        self.answer_applied(sql, actions)
+    }
+
+    /// Takes back the batch of a request that came to nothing.
+    fn requeue(&mut self) {
+        self.queue.put_back(std::mem::take(&mut self.batch));
+    }
+
+    /// A transaction ended: whoever waited for it gets another turn, ahead of later publishes.
+    fn unblock(&mut self) {
+        self.queue.put_back(std::mem::take(&mut self.blocked));
     }
 
     /// Sends the next request if there is something to ask for and none is under way (one counts at a time).
     fn pump(&mut self, now: Nanos, actions: &mut Vec<Action>) {
-        for waiting in self.queue.take_expired(now.saturating_sub(PATIENCE)) {
-            let reply = Err(Failure {
-                kind: Kind::Deadline.into(),
-                message: "the sequencer did not answer in time; publish the same bytes again".to_owned(),
-            });
-            actions.push(Action::Answer { publish: waiting.publish, reply });
-        }
-        if self.in_flight.is_some() {
-            return;
-        }
-        if now < self.not_before {
-            actions.push(Action::Wake { after: self.not_before - now });
-            return;
-        }
-        if self.queue.is_empty() && !self.nudged {
-            if self.unconfirmed {
-                actions.push(Action::Wake { after: IDLE });
+        self.expire(now, actions);
+        match self.channel.due(now, !self.queue.is_empty()) {
+            Due::Now => {
+                self.batch = self.queue.take_batch();
+                let count = self.batch.iter().map(Waiting::count).sum();
+                let (request, deadline) = self.channel.ask(self.progress.epoch, count);
+                actions.push(Action::Reserve { request, deadline });
             }
-            return;
+            Due::Later(after) => actions.push(Action::Wake { after }),
+            Due::No => {}
         }
-        let batch = self.queue.take_batch();
-        self.number += 1;
-        let request = ReserveRequest {
-            partition: self.index,
-            incarnation: self.progress.incarnation,
-            number: self.number,
-            epoch_seen: self.progress.epoch,
-            count: batch.iter().map(queue::Waiting::count).sum(),
-            applied: self.applied,
+        if !self.blocked.is_empty() || !self.applying.is_empty() {
+            actions.push(Action::Wake { after: BLOCKED });
+        }
+    }
+
+    /// Answers whoever has waited too long.
+    fn expire(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let limit = now.saturating_sub(PATIENCE);
+        let mut late: Vec<CallId> =
+            self.queue.take_expired(limit).into_iter().map(|waiting| waiting.call).collect();
+        late.extend(self.blocked.extract_if(.., |waiting| waiting.since < limit).map(|waiting| waiting.call));
+        late.extend(self.applying.extract_if(.., |applying| applying.since < limit).map(|it| it.call));
+        let failure = || Failure {
+            kind: Kind::Deadline.into(),
+            message: "the publish took too long; publish the same bytes again".to_owned(),
         };
-        self.unconfirmed = false;
-        self.nudged = false;
-        self.in_flight = Some(InFlight { request, batch });
-        let deadline = doubled(FIRST_DEADLINE, self.failures, LAST_DEADLINE);
-        actions.push(Action::Reserve { request, deadline });
+        actions.extend(late.into_iter().map(|call| Action::Answer { call, reply: Err(failure()) }));
     }
 }
 
-/// `first`, doubled `times` times, at most `last`.
-fn doubled(first: Nanos, times: u32, last: Nanos) -> Nanos {
-    first.saturating_mul(1 << times.min(16)).min(last)
+impl participant::Machine for Partition {
+    const NAME: &'static str = "log partition";
+
+    fn load(sql: &dyn Sql, now: Nanos, index: u32) -> Result<(Self, Vec<Action>), Fault> {
+        Self::load(sql, now, index)
+    }
+
+    fn reserved(&mut self, sql: &dyn Sql, now: Nanos, reply: &ReserveReply) -> Result<Vec<Action>, Fault> {
+        self.reserved(sql, now, reply)
+    }
+
+    fn reserve_failed(&mut self, now: Nanos, number: u64) -> Vec<Action> {
+        self.reserve_failed(now, number)
+    }
+
+    fn resolved(
+        &mut self,
+        sql: &dyn Sql,
+        now: Nanos,
+        txid: Txid,
+        decided: Option<bool>,
+    ) -> Result<Vec<Action>, Fault> {
+        self.resolved(sql, now, txid, decided)
+    }
+
+    fn wake(&mut self, now: Nanos) -> Vec<Action> {
+        self.wake(now)
+    }
+
+    fn alarm(&mut self, now: Nanos) -> Vec<Action> {
+        self.alarm(now)
+    }
+
+    fn abandon(self) -> Vec<Action> {
+        self.abandon()
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use sealog_proto::internal::StoreRequest;
 
-use super::PublishId;
+use super::CallId;
 use crate::Nanos;
 
 /// Bounds of one batch (rule 5): what one step may hold of the isolate's 128 MB and of its event's time.
@@ -18,16 +18,16 @@ const QUEUE_BYTES: usize = 32 << 20;
 /// One waiting publish.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    pub(super) publish: PublishId,
+    pub(super) call: CallId,
     pub(super) request: StoreRequest,
-    since: Nanos,
+    pub(super) since: Nanos,
     bytes: usize,
 }
 
 impl Waiting {
-    pub(super) fn new(publish: PublishId, since: Nanos, request: StoreRequest) -> Self {
+    pub(super) fn new(call: CallId, since: Nanos, request: StoreRequest) -> Self {
         let bytes = request.envelopes.iter().map(|envelope| envelope.body.len()).sum();
-        Self { publish, request, since, bytes }
+        Self { call, request, since, bytes }
     }
 
     /// Ids it may need.

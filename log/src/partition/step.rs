@@ -1,106 +1,179 @@
 //! The step: one reply of the sequencer becomes rows, all or nothing (rule 6).
 
-use sealog_proto::backend::EnvelopeMeta;
-use sealog_proto::internal::{NewEnvelope, ReserveReply, StoreReply, store_reply::Refusal};
+use sealog_proto::internal::{Decided, NewEnvelope, ReserveReply, StoreReply, store_reply::Refusal};
 
 use super::queue::Waiting;
+use super::rows::{Rows, Written};
+use super::staged;
 use super::store::{self, Progress};
-use crate::{Fault, Nanos, SECOND, Sql};
+use crate::participant::{Ended, Transactions};
+use crate::{Fault, Nanos, Sql, Txid};
+
+/// What a step works on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Input<'a> {
+    pub(super) before: &'a Progress,
+    /// `first_id` of the last reply that was applied.
+    pub(super) applied: u64,
+    pub(super) reply: &'a ReserveReply,
+    pub(super) batch: &'a [Waiting],
+}
+
+/// What became of a publish.
+#[derive(Debug)]
+pub(super) enum Publish {
+    Done(StoreReply),
+    /// An undecided transaction holds an envelope or an inbox of it.
+    Blocked,
+}
 
 /// What a step did.
 #[derive(Debug)]
 pub(super) struct Outcome {
     /// One per publish of the batch, in order.
-    pub(super) replies: Vec<StoreReply>,
+    pub(super) publishes: Vec<Publish>,
     pub(super) progress: Progress,
-    /// It stored something: there is a flush to wait for.
-    pub(super) wrote: bool,
 }
 
 /// Runs the step. An error leaves storage as it was, and ends the instance.
 pub(super) fn run(
     sql: &dyn Sql,
-    before: &Progress,
-    applied: u64,
-    reply: &ReserveReply,
-    batch: &[Waiting],
+    input: Input<'_>,
+    transactions: &mut Transactions,
 ) -> Result<Outcome, Fault> {
+    let Input { before, applied, reply, batch } = input;
+    check(&input)?;
     Fault::assert(reply.first_id >= applied, "replies move forward")?;
-    Fault::assert(reply.count == 0 || reply.first_id > before.highest, "new ids lie above every stored id")?;
-    Fault::assert(reply.server_ns >= before.server_ns, "time does not go back")?;
-    // Nothing can be staged yet, so nothing can have been decided (assertion e).
-    Fault::assert(reply.decided.is_empty(), "a decided transaction is staged or finished")?;
-
-    let mut outcome = Outcome { replies: Vec::new(), progress: before.clone(), wrote: false };
+    let mut outcome = Outcome { publishes: Vec::new(), progress: before.clone() };
     sql.transaction(&mut || {
-        outcome.replies = Vec::with_capacity(batch.len());
-        let mut next = reply.first_id;
-        for waiting in batch {
-            outcome.replies.push(publish(sql, reply.server_ns, &mut next, &waiting.request.envelopes)?);
+        let progress = &mut outcome.progress;
+        let mut wrote = false;
+        for decided in &reply.decided {
+            if let Some((highest, server_ns)) = apply(sql, before.clock, decided, transactions)? {
+                progress.highest = highest;
+                progress.server_ns = progress.server_ns.max(server_ns);
+                wrote = true;
+            }
         }
+        let locked = !transactions.is_empty();
+        let mut rows = Rows::new(sql, reply.server_ns, reply.first_id);
+        let verdicts = batch
+            .iter()
+            .map(|waiting| publish(&mut rows, &waiting.request.envelopes, locked))
+            .collect::<Result<Vec<_>, Fault>>()?;
+        let Written { next, highest, metas, .. } = rows.finish()?;
         let ids_end = reply.first_id + u64::from(reply.count);
         Fault::assert(next <= ids_end, "a step uses no more ids than it was given")?;
-        outcome.wrote = next > reply.first_id;
-        if outcome.wrote {
-            outcome.progress.highest = next - 1;
-            outcome.progress.server_ns = reply.server_ns;
+        let mut metas = metas.into_iter();
+        outcome.publishes = batch
+            .iter()
+            .zip(verdicts)
+            .map(|(waiting, verdict)| {
+                verdict.unwrap_or_else(|| {
+                    let metas = metas.by_ref().take(waiting.request.envelopes.len()).collect();
+                    Publish::Done(StoreReply { metas, refusal: Refusal::Unspecified.into() })
+                })
+            })
+            .collect();
+        if let Some(highest) = highest {
+            wrote = true;
+            progress.highest = highest;
+            progress.server_ns = reply.server_ns;
         }
-        if outcome.wrote || reply.epoch > before.epoch {
-            outcome.progress.epoch = reply.epoch;
-            outcome.progress.save(sql)?;
+        if wrote || reply.epoch > before.epoch {
+            progress.epoch = reply.epoch;
+            progress.save(sql)?;
         }
         Ok(())
     })?;
     Ok(outcome)
 }
 
-/// Stores one publish. Every check precedes its first row, so a refusal leaves none.
+/// What must be true of a reply before anything is made of it (assertions b, d, g).
+fn check(input: &Input<'_>) -> Result<(), Fault> {
+    let Input { before, reply, .. } = input;
+    Fault::assert(reply.count == 0 || reply.first_id > before.highest, "new ids lie above every stored id")?;
+    Fault::assert(reply.server_ns >= before.server_ns, "time does not go back")?;
+    let rising = reply.decided.is_sorted_by(|one, next| one.position < next.position);
+    Fault::assert(rising, "decisions come in the order of their positions")?;
+    for decided in &reply.decided {
+        let end = decided.first_id + u64::from(decided.count);
+        Fault::assert(end <= reply.first_id, "every decision lies below the new ids")?;
+        let in_place = decided.count == 0 || decided.position <= decided.first_id;
+        Fault::assert(in_place, "a position is the lowest id of its transaction")?;
+    }
+    Ok(())
+}
+
+/// Turns the staged rows of a decided transaction into rows of the log. Returns its highest id and its time, or `None`
+/// when it was applied before.
+fn apply(
+    sql: &dyn Sql,
+    clock: Nanos,
+    decided: &Decided,
+    transactions: &mut Transactions,
+) -> Result<Option<(u64, Nanos)>, Fault> {
+    let txid = Txid::parse(&decided.txid).ok_or(Fault::Invariant("a decision names a txid"))?;
+    if !transactions.is_staged(&txid) {
+        let ended = transactions.ended(&txid);
+        Fault::assert(ended != Some(Ended::Aborted), "a decided transaction was not aborted here")?;
+        // After its time the memory of what ended is gone: then it counts as applied (rule 10).
+        let known = ended.is_some() || txid.not_after() < clock;
+        Fault::assert(known, "a decided transaction is staged or finished")?;
+        return Ok(None);
+    }
+    let envelopes = staged::of(sql, &txid)?;
+    Fault::assert(envelopes.len() as u64 == u64::from(decided.count), "what was staged is what was decided")?;
+    for envelope in &envelopes {
+        if let Some(expected) = envelope.expected_head {
+            let head = store::head(sql, &envelope.topic)?;
+            Fault::assert(head == expected, "a staged update finds the head that it was judged on")?;
+        }
+    }
+    let mut rows = Rows::new(sql, decided.server_ns, decided.first_id);
+    for envelope in &envelopes {
+        rows.push(envelope)?;
+    }
+    let written = rows.finish()?;
+    Fault::assert(written.stored == envelopes.len(), "a staged envelope is not stored yet")?;
+    staged::delete(sql, &txid)?;
+    transactions.end(sql, txid, Ended::Applied)?;
+    Ok(written.highest.map(|highest| (highest, decided.server_ns)))
+}
+
+/// Enters the rows of one publish, or says what became of it instead. Every check precedes its first row, so a refusal
+/// leaves none.
 ///
 /// Duplicates are looked for before the head is checked: a retry of stored bytes succeeds although the head has moved
 /// since, because it moved by these very bytes (API-222, trap 18).
-fn publish(
-    sql: &dyn Sql,
-    server_ns: Nanos,
-    next: &mut u64,
-    envelopes: &[NewEnvelope],
-) -> Result<StoreReply, Fault> {
+fn publish<'a>(
+    rows: &mut Rows<'a>,
+    envelopes: &'a [NewEnvelope],
+    locked: bool,
+) -> Result<Option<Publish>, Fault> {
+    let mut moved = false;
     for envelope in envelopes {
-        let Some(expected) = envelope.expected_head else { continue };
-        let stored = store::find(sql, envelope)?.is_some();
-        if !stored && store::head(sql, &envelope.topic)? != expected {
-            return Ok(StoreReply { refusal: Refusal::HeadMoved.into(), ..Default::default() });
+        if !locked && envelope.expected_head.is_none() {
+            continue;
+        }
+        // What earlier publishes of the batch leave is what counts (trap 17).
+        let sql = rows.flushed()?;
+        if store::find(sql, &envelope.topic, &envelope.hash)?.is_some() {
+            continue;
+        }
+        if locked && staged::holds(sql, envelope)? {
+            return Ok(Some(Publish::Blocked));
+        }
+        if let Some(expected) = envelope.expected_head {
+            moved |= store::head(sql, &envelope.topic)? != expected;
         }
     }
-    let metas = envelopes
-        .iter()
-        .map(|envelope| insert(sql, server_ns, next, envelope))
-        .collect::<Result<Vec<_>, Fault>>()?;
-    Ok(StoreReply { metas, refusal: Refusal::Unspecified.into() })
-}
-
-/// Stores one envelope under the next id, or finds the row that it is a duplicate of. Either way the answer is what the
-/// row says.
-fn insert(
-    sql: &dyn Sql,
-    server_ns: Nanos,
-    next: &mut u64,
-    envelope: &NewEnvelope,
-) -> Result<EnvelopeMeta, Fault> {
-    let expiry_ns = match envelope.retention_seconds {
-        0 => 0,
-        // OPS-020. The settings are checked so that this holds for centuries.
-        seconds => seconds
-            .checked_mul(SECOND)
-            .and_then(|retention| server_ns.checked_add(retention))
-            .filter(|expiry| i64::try_from(*expiry).is_ok())
-            .ok_or(Fault::Invariant("an expiry fits a signed 64-bit time"))?,
-    };
-    let meta = store::meta(envelope, *next, server_ns, expiry_ns);
-    if store::insert(sql, envelope, *next, server_ns, expiry_ns)? {
-        store::raise_head(sql, &envelope.topic, *next)?;
-        *next += 1;
-        return Ok(meta);
+    if moved {
+        let reply = StoreReply { refusal: Refusal::HeadMoved.into(), ..Default::default() };
+        return Ok(Some(Publish::Done(reply)));
     }
-    store::find(sql, envelope)?
-        .ok_or(Fault::Invariant("an envelope is stored or a duplicate of a stored one"))
+    for envelope in envelopes {
+        rows.push(envelope)?;
+    }
+    Ok(None)
 }

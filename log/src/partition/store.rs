@@ -4,9 +4,13 @@ use bytes::Bytes;
 use sealog_proto::backend::{Cursor, EnvelopeMeta, MessageHash, Topic, message_hash};
 use sealog_proto::internal::NewEnvelope;
 
+use super::staged;
+use crate::participant;
 use crate::{Fault, Migration, Nanos, Param, Sql, SqlError, Value, blob8, migrate};
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[FIRST, participant::MIGRATION, staged::MIGRATION];
+
+const FIRST: Migration = Migration {
     version: 1,
     statements: &[
         "CREATE TABLE progress (
@@ -14,10 +18,11 @@ const MIGRATIONS: &[Migration] = &[Migration {
              incarnation BLOB NOT NULL,
              epoch BLOB NOT NULL,
              highest BLOB NOT NULL,
-             server_ns BLOB NOT NULL
+             server_ns BLOB NOT NULL,
+             clock BLOB NOT NULL
          ) STRICT",
-        "INSERT INTO progress (id, incarnation, epoch, highest, server_ns)
-         VALUES (1, zeroblob(8), zeroblob(8), zeroblob(8), zeroblob(8))",
+        "INSERT INTO progress (id, incarnation, epoch, highest, server_ns, clock)
+         VALUES (1, zeroblob(8), zeroblob(8), zeroblob(8), zeroblob(8), zeroblob(8))",
         // The newest id of each topic. A table of its own, so that deleting expired rows never lowers a head.
         "CREATE TABLE topics (topic BLOB PRIMARY KEY, head BLOB NOT NULL) STRICT, WITHOUT ROWID",
         // The body comes last: reads of metadata then leave its pages alone.
@@ -33,7 +38,7 @@ const MIGRATIONS: &[Migration] = &[Migration {
         "CREATE UNIQUE INDEX envelopes_by_position ON envelopes (topic, sequence_id)",
         "CREATE UNIQUE INDEX envelopes_by_hash ON envelopes (topic, hash)",
     ],
-}];
+};
 
 /// What a partition knows of itself. One row.
 #[derive(Clone, Debug)]
@@ -47,67 +52,38 @@ pub(super) struct Progress {
     pub(super) highest: u64,
     /// The `server_ns` of the last step that stored something.
     pub(super) server_ns: Nanos,
+    /// The partition's own clock: the latest time seen. It never falls, because it is stored with whatever relies on
+    /// it (rule 10).
+    pub(super) clock: Nanos,
 }
 
 impl Progress {
     pub(super) fn load(sql: &dyn Sql) -> Result<Self, Fault> {
         migrate(sql, MIGRATIONS)?;
         let row = sql
-            .first("SELECT incarnation, epoch, highest, server_ns FROM progress", &[])?
+            .first("SELECT incarnation, epoch, highest, server_ns, clock FROM progress", &[])?
             .ok_or(Fault::Invariant("a partition has its progress row"))?;
         Ok(Self {
             incarnation: row[0].uint8()?,
             epoch: row[1].uint8()?,
             highest: row[2].uint8()?,
             server_ns: row[3].uint8()?,
+            clock: row[4].uint8()?,
         })
     }
 
     pub(super) fn save(&self, sql: &dyn Sql) -> Result<(), Fault> {
         Ok(sql.run(
-            "UPDATE progress SET incarnation = ?, epoch = ?, highest = ?, server_ns = ?",
+            "UPDATE progress SET incarnation = ?, epoch = ?, highest = ?, server_ns = ?, clock = ?",
             &[
                 Param::Blob(&blob8(self.incarnation)),
                 Param::Blob(&blob8(self.epoch)),
                 Param::Blob(&blob8(self.highest)),
                 Param::Blob(&blob8(self.server_ns)),
+                Param::Blob(&blob8(self.clock)),
             ],
         )?)
     }
-}
-
-/// Stores a row; `false` when its (topic, hash) is already there.
-pub(super) fn insert(
-    sql: &dyn Sql,
-    envelope: &NewEnvelope,
-    sequence_id: u64,
-    server_ns: Nanos,
-    expiry_ns: Nanos,
-) -> Result<bool, Fault> {
-    let row = sql.first(
-        "INSERT INTO envelopes (topic, sequence_id, hash, server_ns, expiry_ns, is_commit_or_proposal, body)
-         VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (topic, hash) DO NOTHING RETURNING 1",
-        &[
-            Param::Blob(&envelope.topic),
-            Param::Blob(&blob8(sequence_id)),
-            Param::Blob(&envelope.hash),
-            Param::Blob(&blob8(server_ns)),
-            Param::Blob(&blob8(expiry_ns)),
-            Param::Integer(envelope.is_commit_or_proposal.into()),
-            Param::Blob(&envelope.body),
-        ],
-    )?;
-    Ok(row.is_some())
-}
-
-/// Moves the head of a topic up to a new row. A head that is not below it is a broken order (assertion a).
-pub(super) fn raise_head(sql: &dyn Sql, topic: &[u8], sequence_id: u64) -> Result<(), Fault> {
-    let raised = sql.first(
-        "INSERT INTO topics (topic, head) VALUES (?, ?)
-         ON CONFLICT (topic) DO UPDATE SET head = excluded.head WHERE head < excluded.head RETURNING 1",
-        &[Param::Blob(topic), Param::Blob(&blob8(sequence_id))],
-    )?;
-    Fault::assert(raised.is_some(), "a new id lies above the head of its topic")
 }
 
 /// The newest id of a topic, 0 when it never had one.
@@ -116,17 +92,16 @@ pub(super) fn head(sql: &dyn Sql, topic: &[u8]) -> Result<u64, Fault> {
     Ok(row.map_or(Ok(0), |row| row[0].uint8())?)
 }
 
-/// The metadata of the stored envelope that this one is a duplicate of.
-pub(super) fn find(sql: &dyn Sql, envelope: &NewEnvelope) -> Result<Option<EnvelopeMeta>, Fault> {
+/// The metadata of a stored envelope.
+pub(super) fn find(sql: &dyn Sql, topic: &[u8], hash: &[u8]) -> Result<Option<EnvelopeMeta>, Fault> {
     let row = sql.first(
-        "SELECT sequence_id, server_ns, expiry_ns FROM envelopes WHERE topic = ? AND hash = ?",
-        &[Param::Blob(&envelope.topic), Param::Blob(&envelope.hash)],
+        &format!("SELECT {META_COLUMNS} FROM envelopes e WHERE e.topic = ? AND e.hash = ?"),
+        &[Param::Blob(topic), Param::Blob(hash)],
     )?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(meta(envelope, row[0].uint8()?, row[1].uint8()?, row[2].uint8()?)))
+    Ok(row.map(|row| meta_of_row(&row)).transpose()?)
 }
 
-/// The metadata of an envelope whose topic, hash and flag are at hand.
+/// The metadata of an envelope that is about to be stored.
 pub(super) fn meta(
     envelope: &NewEnvelope,
     sequence_id: u64,

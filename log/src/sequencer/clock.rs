@@ -24,6 +24,11 @@ impl Clock {
         self.floor
     }
 
+    /// The last time handed out.
+    pub(super) fn last(&self) -> Nanos {
+        self.floor
+    }
+
     /// Whether a time beyond `limit` was read: it may not leave before a new limit is stored.
     pub(super) fn is_past(&self, limit: Nanos) -> bool {
         self.floor > limit

@@ -4,21 +4,51 @@
 //! the first of them leaves, times stay below a stored limit. An instance starts at both, so whatever its predecessor
 //! gave out lies behind it. The block end at which an instance started is its *epoch* (rule 8).
 
+mod boundary;
 mod clock;
+mod decide;
 mod reservations;
 mod store;
+mod transactions;
 
+use bytes::Bytes;
 use sealog_proto::MAX_SEQUENCE_ID;
-use sealog_proto::internal::{JoinReply, JoinRequest, ReserveReply, ReserveRequest, failure::Kind};
+use sealog_proto::internal::{
+    JoinReply, JoinRequest, Participant, ReserveReply, ReserveRequest, failure::Kind,
+    participant::Kind as Role,
+};
 
-use crate::{CommandError, Fault, Nanos, Sql};
+use crate::{CommandError, Fault, Nanos, SECOND, Sql};
 use clock::Clock;
 use reservations::{Reservations, Turn};
 use store::Stored;
+use transactions::{Transactions, key};
+
+pub use boundary::Lagging;
 
 /// Ids per block. Large, because each new block costs a flush that delays every reply behind it; small, because a
 /// restart throws the rest of a block away. 2^63 ids last for 2^51 restarts.
 const BLOCK: u64 = 4_096;
+/// When participants of an unfinished transaction are nudged (rule 17). Its worker does so at once; this is for the
+/// worker that died.
+const NUDGE_AFTER: Nanos = 2 * SECOND;
+
+/// What the shell does for the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Set the object's alarm, in the same event as the writes before it; it calls [`Sequencer::alarm`].
+    Alarm {
+        /// From now, in nanoseconds.
+        after: Nanos,
+    },
+    /// Send `apply` to a participant. Its answer is of no interest: what it applied, it tells with its next `reserve`.
+    Nudge {
+        /// Whom.
+        participant: Participant,
+        /// Of which transaction.
+        txid: Bytes,
+    },
+}
 
 /// The state machine. See the module's page.
 #[derive(Debug)]
@@ -30,19 +60,41 @@ pub struct Sequencer {
     /// The next id to give out.
     next: u64,
     reservations: Reservations,
+    transactions: Transactions,
 }
 
 impl Sequencer {
-    /// Starts an instance on what is stored.
-    pub fn load(sql: &dyn Sql) -> Result<Self, Fault> {
+    /// Starts an instance on what is stored. The actions are its first.
+    pub fn load(sql: &dyn Sql) -> Result<(Self, Vec<Action>), Fault> {
         let stored = Stored::load(sql)?;
-        Ok(Self {
+        let this = Self {
             clock: Clock::start(stored.clock_limit),
             epoch: stored.block_end,
             next: stored.block_end + 1,
-            reservations: Reservations::default(),
+            reservations: Reservations::starting(stored.clean),
+            transactions: Transactions::load(sql)?,
             stored,
-        })
+        };
+        let actions = this.rearm();
+        Ok((this, actions))
+    }
+
+    /// The alarm rang: participants of unfinished transactions are nudged (rule 17).
+    pub fn alarm(&mut self) -> Vec<Action> {
+        let mut actions = self.rearm();
+        actions.extend(
+            self.transactions
+                .unconfirmed()
+                .into_iter()
+                .map(|(participant, txid)| Action::Nudge { participant, txid: txid.to_bytes() }),
+        );
+        actions
+    }
+
+    /// The alarm stays armed while a transaction is unfinished.
+    fn rearm(&self) -> Vec<Action> {
+        let unfinished = self.transactions.lowest_unfinished().is_some();
+        unfinished.then_some(Action::Alarm { after: NUDGE_AFTER }).into_iter().collect()
     }
 
     /// Command `join`: fixes the number of log partitions the first time, tells it ever after.
@@ -60,41 +112,36 @@ impl Sequencer {
         Ok(JoinReply { log_partitions: self.stored.log_partitions })
     }
 
-    /// Command `reserve` (rules 1 to 4): ids and a time for the publishes that wait in a partition.
+    /// Command `reserve` (rules 1 to 5): ids, a time, and the decisions that the participant has not confirmed.
     ///
     /// Repeating it is safe and gives fresh ids: never old ids with a new list (trap 3). Writes only when the block or
-    /// the time limit is used up. The partition retries, under a new number.
+    /// the time limit is used up. The participant retries, under a new number.
     pub fn reserve(
         &mut self,
         sql: &dyn Sql,
         now: Nanos,
         request: &ReserveRequest,
     ) -> Result<ReserveReply, CommandError> {
-        if request.partition >= self.stored.log_partitions {
-            return Err(CommandError::refused(
-                Kind::Configuration,
-                format!(
-                    "partition {} of LOG_PARTITIONS = {} does not exist",
-                    request.partition, self.stored.log_partitions
-                ),
-            ));
-        }
+        let participant = self.check(request.participant)?;
         // A partition that knows a later epoch, or ids that were never given out, has seen this instance's successor.
-        Fault::assert(request.epoch_seen <= self.epoch, "no partition has seen a later epoch")?;
-        Fault::assert(request.applied <= self.next, "no partition has applied ids not given out")?;
+        Fault::assert(request.epoch_seen <= self.epoch, "no participant has seen a later epoch")?;
+        Fault::assert(request.applied <= self.next, "no participant has applied ids not given out")?;
 
-        if self.reservations.turn(request) == Turn::Superseded {
+        let participant_key = key(participant);
+        if self.reservations.turn(participant_key, request) == Turn::Superseded {
             return Ok(ReserveReply { superseded: true, ..Default::default() });
         }
         if request.epoch_seen == self.epoch {
-            self.reservations.heard(request.partition);
+            self.reservations.heard(participant_key);
         }
-        let count = u64::from(request.count);
-        let first_id = self.next;
-        let last_id = first_id.checked_add(count).filter(|end| *end <= MAX_SEQUENCE_ID);
-        self.next = last_id.ok_or(Fault::Invariant("there are ids left"))?;
+        self.transactions.confirm(participant_key, request.applied);
+        let list = self.transactions.list(participant_key);
+        // A cut list comes without ids, or the rest of it would be applied behind them (rule 5, trap 13).
+        let count = if list.cut_at.is_some() { 0 } else { request.count };
+        let first_id = list.cut_at.unwrap_or(self.next);
         if count > 0 {
-            self.reservations.open(request.partition, first_id);
+            self.allocate(u64::from(count))?;
+            self.reservations.open(participant_key, first_id);
         }
         let server_ns = self.clock.read(now);
         self.keep_ahead(sql)?;
@@ -103,35 +150,40 @@ impl Sequencer {
             incarnation: request.incarnation,
             number: request.number,
             epoch: self.epoch,
-            decided: Vec::new(),
-            more: false,
+            more: list.cut_at.is_some(),
+            decided: list.decided,
             first_id,
-            count: request.count,
+            count,
             server_ns,
         })
     }
 
-    /// The closed allocation boundary (API-203): every id at or below it is settled for ever.
-    ///
-    /// One below the lowest open reservation, or the last id given out when none is open; stored before it is told, so
-    /// that it never falls (API-291, rule 7). While a partition has not said this instance's epoch, an id of the last
-    /// instance may still land, and the stored boundary holds (rule 8).
-    pub fn boundary(&mut self, sql: &dyn Sql) -> Result<u64, Fault> {
-        if self.reservations.all_heard(self.stored.log_partitions) {
-            let computed = self.reservations.lowest_open().unwrap_or(self.next) - 1;
-            Fault::assert(computed >= self.stored.boundary, "the boundary never falls")?;
-            Fault::assert(computed < self.next, "the boundary is below the next id")?;
-            if computed > self.stored.boundary {
-                self.stored.boundary = computed;
-                self.stored.save(sql)?;
-            }
-        }
-        Ok(self.stored.boundary)
-    }
-
-    /// This instance's epoch: what partitions are asked to say.
+    /// This instance's epoch: what participants are asked to say (rule 8).
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Whether such a participant exists. Only the number of log partitions is kept here.
+    fn check(&self, participant: Option<Participant>) -> Result<Participant, CommandError> {
+        let Some(participant) = participant else {
+            return Err(CommandError::refused(Kind::BadCommand, "the request names no participant"));
+        };
+        if participant.kind() == Role::Log && participant.index >= self.stored.log_partitions {
+            let message = format!(
+                "partition {} of LOG_PARTITIONS = {} does not exist",
+                participant.index, self.stored.log_partitions
+            );
+            return Err(CommandError::refused(Kind::Configuration, message));
+        }
+        Ok(participant)
+    }
+
+    /// Takes the next `count` ids.
+    fn allocate(&mut self, count: u64) -> Result<u64, Fault> {
+        let first_id = self.next;
+        let end = first_id.checked_add(count).filter(|end| *end <= MAX_SEQUENCE_ID);
+        self.next = end.ok_or(Fault::Invariant("there are ids left"))?;
+        Ok(first_id)
     }
 
     /// Stores a new block end and a new time limit when what was given out passed the old ones (rules 7 and 13).
@@ -139,13 +191,18 @@ impl Sequencer {
     fn keep_ahead(&mut self, sql: &dyn Sql) -> Result<(), Fault> {
         let given_out = self.next - 1;
         let block_used = given_out > self.stored.block_end;
-        if !block_used && !self.clock.is_past(self.stored.clock_limit) {
+        // A stored `clean` says that nothing above the boundary was given out (rule 19).
+        let gave_out = self.next > self.epoch + 1;
+        let unclean = self.stored.clean && gave_out && given_out > self.stored.boundary;
+        if !block_used && !unclean && !self.clock.is_past(self.stored.clock_limit) {
             return Ok(());
         }
+        self.stored.clean &= !unclean;
         if block_used {
             self.stored.block_end = given_out.max(self.stored.block_end + BLOCK);
         }
         self.stored.clock_limit = self.clock.next_limit();
+        self.transactions.prune(sql, self.clock.last())?;
         self.stored.save(sql)?;
         Fault::assert(self.next <= self.stored.block_end + 1, "ids stay inside the stored block")
     }

@@ -6,7 +6,8 @@ use std::cell::Cell;
 
 use bytes::Bytes;
 use sealog_log::native::Native;
-use sealog_log::partition::{Action, Partition, PublishId};
+use sealog_log::participant;
+use sealog_log::partition::{Action, CallId, Partition, Reply};
 use sealog_log::sequencer::Sequencer;
 use sealog_log::{Each, Fault, Nanos, Param, SECOND, Sql, SqlError};
 use sealog_proto::backend::EnvelopeMeta;
@@ -52,31 +53,34 @@ pub struct World {
     pub sequencer: Sequencer,
     pub storage: Storage,
     pub partition: Partition,
-    next_publish: PublishId,
+    next_publish: CallId,
 }
 
 impl World {
     pub fn new() -> Self {
         let sequencer_storage = Storage::default();
-        let mut sequencer = Sequencer::load(&sequencer_storage).expect("an empty database loads");
+        let (mut sequencer, _) = Sequencer::load(&sequencer_storage).expect("an empty database loads");
         sequencer
             .join(&sequencer_storage, &JoinRequest { log_partitions: 1 })
             .expect("the first join is taken");
         let storage = Storage::default();
-        let partition = Partition::load(&storage, 0).expect("an empty database loads");
+        let (partition, _) = Partition::load(&storage, NOON, 0).expect("an empty database loads");
         Self { now: NOON, sequencer_storage, sequencer, storage, partition, next_publish: 0 }
     }
 
-    pub fn restart_partition(&mut self) {
-        self.partition = Partition::load(&self.storage, 0).expect("the stored state loads");
+    pub fn restart_partition(&mut self) -> Vec<Action> {
+        let (partition, actions) =
+            Partition::load(&self.storage, self.now, 0).expect("the stored state loads");
+        self.partition = partition;
+        actions
     }
 
     pub fn restart_sequencer(&mut self) {
-        self.sequencer = Sequencer::load(&self.sequencer_storage).expect("the stored state loads");
+        (self.sequencer, _) = Sequencer::load(&self.sequencer_storage).expect("the stored state loads");
     }
 
     /// Hands a publish to the partition.
-    pub fn send(&mut self, envelopes: Vec<NewEnvelope>) -> (PublishId, Vec<Action>) {
+    pub fn send(&mut self, envelopes: Vec<NewEnvelope>) -> (CallId, Vec<Action>) {
         self.next_publish += 1;
         let actions = self.partition.publish(self.now, self.next_publish, StoreRequest { envelopes });
         (self.next_publish, actions)
@@ -93,17 +97,17 @@ impl World {
     }
 
     /// Carries messages until none is left; returns the answers.
-    pub fn run(&mut self, actions: Vec<Action>) -> Vec<(PublishId, Result<StoreReply, Failure>)> {
+    pub fn run(&mut self, actions: Vec<Action>) -> Vec<(CallId, Result<StoreReply, Failure>)> {
         let mut answers = Vec::new();
         let mut todo = actions;
         while let Some(action) = todo.pop() {
             match action {
-                Action::Answer { publish, reply } => answers.push((publish, reply)),
+                Action::Answer { call, reply } => answers.push((call, reply.map(store_reply))),
                 Action::Reserve { request, .. } => {
                     let reply = self.ask(&request);
                     todo.extend(self.receive(&reply));
                 }
-                Action::Wake { .. } => {}
+                Action::Wake { .. } | Action::Alarm { .. } | Action::Resolve { .. } => {}
             }
         }
         answers.sort_by_key(|(publish, _)| *publish);
@@ -156,6 +160,17 @@ pub fn request(actions: &[Action]) -> ReserveRequest {
     let request = requests.next().expect("a request");
     assert!(requests.next().is_none(), "one request counts at a time");
     request
+}
+
+pub fn store_reply(reply: Reply) -> StoreReply {
+    let Reply::Store(reply) = reply else { panic!("the answer to a publish") };
+    reply
+}
+
+/// Participant 0, as messages name it.
+#[allow(clippy::unnecessary_wraps)]
+pub fn log() -> Option<sealog_proto::internal::Participant> {
+    Some(participant::log(0))
 }
 
 pub fn has_request(actions: &[Action]) -> bool {

@@ -1,16 +1,19 @@
 //! `PublishService/Publish` (contract section 3).
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use prost::Message;
 use sealog_admission::{Admitted, read_publish};
-use sealog_proto::{
-    backend::EnvelopeMeta,
-    internal::{NewEnvelope, StoreReply, StoreRequest, store_reply::Refusal},
-    status::Code,
-};
+use sealog_objects::Published;
+use sealog_proto::{backend::EnvelopeMeta, internal::NewEnvelope, status::Code};
 
 use crate::{
-    config::Retention, deadline::within, deployment::Deployment, error::Status, transport::answer::Answer,
+    config::{Config, Retention},
+    deadline::within,
+    deployment::Deployment,
+    error::Status,
+    transport::answer::Answer,
 };
 
 /// The wire twin of `xmtp.backend.v1.PublishResponse`: entries are encoded once, however often they are repeated.
@@ -30,26 +33,32 @@ pub(super) async fn serve(deployment: &Deployment, message: Bytes) -> Result<Ans
 /// Stores distinct envelopes, all or none, and gives the metadata of each, in their order (API-220).
 async fn commit(deployment: &Deployment, envelopes: Vec<Admitted>) -> Result<Vec<EnvelopeMeta>, Status> {
     let config = &deployment.config;
-    let Some(partition) = only_partition(&envelopes, config.log_partitions)? else { return Ok(Vec::new()) };
-    let count = envelopes.len();
-    let envelopes = envelopes.into_iter().map(|envelope| new_envelope(envelope, config.retention)).collect();
-    let reply = deployment.store.store(partition, StoreRequest { envelopes }).await?;
-    metas(reply, count)
+    if envelopes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (parts, places) = spread(envelopes, config);
+    let published = deployment.store.publish(parts, config.max_publish_duration).await?;
+    gather(published, &places)
 }
 
-/// The partition of all the envelopes; none when there are none. A publish over several is refused: nothing commits
-/// them as one yet.
-fn only_partition(envelopes: &[Admitted], partitions: u32) -> Result<Option<u32>, Status> {
-    let mut needed = envelopes.iter().map(|envelope| envelope.topic.partition(partitions));
-    let first = needed.next();
-    if needed.any(|other| Some(other) != first) {
-        return Err(Status::new(
-            Code::Unavailable,
-            "this build stores a publish only when all its topics live on one partition: publish them one by one, or \
-             run the deployment with LOG_PARTITIONS = 1",
-        ));
+/// The envelopes of each partition, and for each envelope its part and its place there.
+type Spread = (Vec<(u32, Vec<NewEnvelope>)>, Vec<(usize, usize)>);
+
+/// Sorts envelopes by the partition that keeps their topic.
+fn spread(envelopes: Vec<Admitted>, config: &Config) -> Spread {
+    let mut parts: Vec<(u32, Vec<NewEnvelope>)> = Vec::new();
+    let mut part_of = BTreeMap::new();
+    let mut places = Vec::with_capacity(envelopes.len());
+    for envelope in envelopes {
+        let partition = envelope.topic.partition(config.log_partitions);
+        let part = *part_of.entry(partition).or_insert_with(|| {
+            parts.push((partition, Vec::new()));
+            parts.len() - 1
+        });
+        places.push((part, parts[part].1.len()));
+        parts[part].1.push(new_envelope(envelope, config.retention));
     }
-    Ok(first)
+    (parts, places)
 }
 
 fn new_envelope(envelope: Admitted, retention: Retention) -> NewEnvelope {
@@ -64,22 +73,19 @@ fn new_envelope(envelope: Admitted, retention: Retention) -> NewEnvelope {
     }
 }
 
-/// The metadata of `count` stored envelopes, unless the partition refused them.
-fn metas(reply: StoreReply, count: usize) -> Result<Vec<EnvelopeMeta>, Status> {
-    match reply.refusal() {
-        Refusal::HeadMoved => Err(Status::new(
-            Code::Aborted,
-            "the identity history moved: read the inbox's identity topic and build the update anew",
-        )),
-        Refusal::Busy => {
-            Err(Status::new(Code::Unavailable, "too many publishes wait at once: repeat after a pause"))
-        }
-        Refusal::Unspecified if reply.metas.len() == count => Ok(reply.metas),
-        Refusal::Unspecified => Err(Status::new(
+/// The metadata of the stored envelopes in their own order, unless the publish was refused.
+fn gather(published: Published, places: &[(usize, usize)]) -> Result<Vec<EnvelopeMeta>, Status> {
+    let metas = match published {
+        Published::Stored(metas) => metas,
+        refused => return Err(Status::refused(&refused)),
+    };
+    let meta = |&(part, place): &(usize, usize)| metas.get(part)?.get(place).cloned();
+    places.iter().map(meta).collect::<Option<_>>().ok_or_else(|| {
+        Status::new(
             Code::Internal,
             "a log partition answered against its rules; the request may have taken effect",
-        )),
-    }
+        )
+    })
 }
 
 /// One entry for each envelope of the request (API-221).
@@ -127,23 +133,42 @@ mod tests {
         assert_eq!(answer(&[meta(4)], &[0, 0], 2 * one - 1).unwrap_err().code, Code::OutOfRange);
     }
 
+    fn config(partitions: &str) -> Config {
+        let settings = [("LOG_PARTITIONS", partitions), ("RETENTION_WELCOME_SECONDS", "60")];
+        Config::read(settings.map(|(name, value)| (name.to_owned(), value.to_owned()))).unwrap()
+    }
+
     #[test]
-    fn a_group_and_its_commit_log_are_one_partition_and_many_groups_are_refused() {
-        let group = [admitted(Kind::GroupMessage, 1), admitted(Kind::CommitLog, 1)];
-        assert_eq!(only_partition(&group, 256).unwrap(), Some(group[0].topic.partition(256)));
-        assert_eq!(only_partition(&[], 8).unwrap(), None);
-        let many: Vec<Admitted> = (0..50).map(|id| admitted(Kind::GroupMessage, id)).collect();
-        assert_eq!(only_partition(&many, 1).unwrap(), Some(0));
-        let status = only_partition(&many, 8).unwrap_err();
-        assert_eq!(status.code, Code::Unavailable);
-        assert!(status.message.contains("LOG_PARTITIONS"));
+    fn a_group_and_its_commit_log_are_one_part_and_many_groups_are_spread() {
+        let group = vec![admitted(Kind::GroupMessage, 1), admitted(Kind::CommitLog, 1)];
+        assert_eq!(spread(group, &config("256")).0.len(), 1);
+        let many = |partitions| {
+            let envelopes = (0..50).map(|id| admitted(Kind::GroupMessage, id)).collect();
+            spread(envelopes, &config(partitions))
+        };
+        assert_eq!(many("1").0.len(), 1);
+        let (parts, places) = many("8");
+        assert_eq!(parts.len(), 8);
+        for (id, (part, place)) in (0..50).zip(places) {
+            assert_eq!(
+                parts[part].1[place].hash,
+                [id; 32].as_slice(),
+                "every envelope is where its place says"
+            );
+        }
+    }
+
+    #[test]
+    fn api_221_metadata_returns_to_the_order_of_the_envelopes() {
+        let stored = Published::Stored(vec![vec![meta(1), meta(2)], vec![meta(3)]]);
+        let gathered = gather(stored.clone(), &[(1, 0), (0, 0), (0, 1)]).unwrap();
+        assert_eq!(gathered, [meta(3), meta(1), meta(2)]);
+        assert_eq!(gather(stored, &[(1, 1)]).unwrap_err().code, Code::Internal);
     }
 
     #[test]
     fn api_212_each_kind_takes_its_retention_along() {
-        let settings = [("LOG_PARTITIONS", "1"), ("RETENTION_WELCOME_SECONDS", "60")];
-        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let retention = Config::read(settings).unwrap().retention;
+        let retention = config("1").retention;
         let welcome = new_envelope(admitted(Kind::Welcome, 1), retention);
         assert_eq!(welcome.retention_seconds, 60);
         assert_eq!(welcome.hash, [1; 32].as_slice());
@@ -155,12 +180,12 @@ mod tests {
 
     #[test]
     fn api_281_a_refusal_has_its_code() {
-        let code = |reply, count| metas(reply, count).map_err(|status| status.code);
-        let refused = |refusal: Refusal| StoreReply { metas: Vec::new(), refusal: refusal.into() };
-        assert_eq!(code(refused(Refusal::HeadMoved), 1), Err(Code::Aborted));
-        assert_eq!(code(refused(Refusal::Busy), 1), Err(Code::Unavailable));
-        assert_eq!(code(refused(Refusal::Unspecified), 1), Err(Code::Internal));
-        let stored = StoreReply { metas: vec![meta(1)], ..Default::default() };
-        assert_eq!(code(stored, 1), Ok(vec![meta(1)]));
+        for (refusal, code) in [
+            (Published::HeadMoved, Code::Aborted),
+            (Published::Taken, Code::InvalidArgument),
+            (Published::Busy, Code::Unavailable),
+        ] {
+            assert_eq!(gather(refusal, &[]).unwrap_err().code, code);
+        }
     }
 }

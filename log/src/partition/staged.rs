@@ -1,0 +1,100 @@
+//! The rows of staged envelopes: durable, invisible, and locks on what they name.
+
+use std::ops::ControlFlow;
+
+use sealog_proto::internal::NewEnvelope;
+
+use crate::{Fault, Migration, Param, Sql, Txid, Value, blob8};
+
+/// One staged copy of an envelope, one staged update of an inbox (rule 15).
+pub(super) const MIGRATION: Migration = Migration {
+    version: 3,
+    statements: &[
+        "CREATE TABLE staged (
+             txid BLOB NOT NULL,
+             ordinal INTEGER NOT NULL,
+             topic BLOB NOT NULL,
+             hash BLOB NOT NULL,
+             is_commit_or_proposal INTEGER NOT NULL,
+             retention_seconds BLOB NOT NULL,
+             expected_head BLOB,
+             body BLOB NOT NULL
+         ) STRICT",
+        "CREATE UNIQUE INDEX staged_by_transaction ON staged (txid, ordinal)",
+        "CREATE UNIQUE INDEX staged_by_hash ON staged (topic, hash)",
+        "CREATE UNIQUE INDEX staged_by_inbox ON staged (topic) WHERE expected_head IS NOT NULL",
+    ],
+};
+
+pub(super) fn insert(sql: &dyn Sql, txid: &Txid, ordinal: i64, envelope: &NewEnvelope) -> Result<(), Fault> {
+    let head = envelope.expected_head.map(blob8);
+    Ok(sql.run(
+        "INSERT INTO staged
+             (txid, ordinal, topic, hash, is_commit_or_proposal, retention_seconds, expected_head, body)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        &[
+            Param::Blob(txid.as_bytes()),
+            Param::Integer(ordinal),
+            Param::Blob(&envelope.topic),
+            Param::Blob(&envelope.hash),
+            Param::Integer(envelope.is_commit_or_proposal.into()),
+            Param::Blob(&blob8(envelope.retention_seconds)),
+            head.as_ref().map_or(Param::Null, |head| Param::Blob(head)),
+            Param::Blob(&envelope.body),
+        ],
+    )?)
+}
+
+/// The envelopes of a transaction, in request order.
+pub(super) fn of(sql: &dyn Sql, txid: &Txid) -> Result<Vec<NewEnvelope>, Fault> {
+    let mut envelopes = Vec::new();
+    sql.query(
+        "SELECT topic, hash, body, is_commit_or_proposal, retention_seconds, expected_head
+         FROM staged WHERE txid = ? ORDER BY ordinal",
+        &[Param::Blob(txid.as_bytes())],
+        &mut |row| {
+            envelopes.push(NewEnvelope {
+                topic: row[0].blob()?,
+                hash: row[1].blob()?,
+                body: row[2].blob()?,
+                is_commit_or_proposal: row[3].integer()? != 0,
+                retention_seconds: row[4].uint8()?,
+                expected_head: match &row[5] {
+                    Value::Null => None,
+                    head => Some(head.uint8()?),
+                },
+            });
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(envelopes)
+}
+
+/// How many envelopes a transaction has staged, and their bytes.
+pub(super) fn size(sql: &dyn Sql, txid: &Txid) -> Result<(u32, u64), Fault> {
+    let row = sql.first(
+        "SELECT count(*), coalesce(sum(length(body)), 0) FROM staged WHERE txid = ?",
+        &[Param::Blob(txid.as_bytes())],
+    )?;
+    let row = row.ok_or(Fault::Invariant("a count is a row"))?;
+    let count = u32::try_from(row[0].integer()?).map_err(|_| Fault::Invariant("a count fits"))?;
+    let bytes = u64::try_from(row[1].integer()?).map_err(|_| Fault::Invariant("a size is not negative"))?;
+    Ok((count, bytes))
+}
+
+pub(super) fn delete(sql: &dyn Sql, txid: &Txid) -> Result<(), Fault> {
+    Ok(sql.run("DELETE FROM staged WHERE txid = ?", &[Param::Blob(txid.as_bytes())])?)
+}
+
+/// Whether an undecided transaction holds this envelope, or, if it is an update of an inbox, that inbox.
+pub(super) fn holds(sql: &dyn Sql, envelope: &NewEnvelope) -> Result<bool, Fault> {
+    let row = sql.first(
+        "SELECT 1 FROM staged WHERE topic = ? AND (hash = ? OR (? = 1 AND expected_head IS NOT NULL)) LIMIT 1",
+        &[
+            Param::Blob(&envelope.topic),
+            Param::Blob(&envelope.hash),
+            Param::Integer(envelope.expected_head.is_some().into()),
+        ],
+    )?;
+    Ok(row.is_some())
+}

@@ -2,7 +2,7 @@
 
 mod support;
 
-use sealog_log::partition::{Action, Reply};
+use sealog_log::partition::{Action, Machine, Reply};
 use sealog_log::{Fault, MILLISECOND, SECOND, Sql};
 use sealog_proto::internal::{SettleRequest, StoreReply, failure::Kind, store_reply::Refusal};
 use support::{World, envelope, envelope_on, has_request, id, request};

@@ -11,7 +11,7 @@ use sealog_proto::internal::{
 };
 
 use crate::participant::{self, Channel, Due, Ended, Taken, Transactions};
-pub use crate::participant::{Action, CallId, Reply};
+pub use crate::participant::{Action, CallId, Machine, Reply};
 use crate::{CommandError, Fault, MILLISECOND, Nanos, SECOND, Sql, Txid};
 use store::{Holder, Progress};
 
@@ -38,9 +38,11 @@ pub struct Directory {
     applying: Vec<Applying>,
 }
 
-impl Directory {
+impl Machine for Directory {
+    const NAME: &'static str = "directory partition";
+
     /// Starts an instance, as a log partition does.
-    pub fn load(sql: &dyn Sql, now: Nanos, index: u32) -> Result<(Self, Vec<Action>), Fault> {
+    fn load(sql: &dyn Sql, now: Nanos, index: u32) -> Result<(Self, Vec<Action>), Fault> {
         let mut progress = Progress::load(sql)?;
         progress.incarnation += 1;
         progress.save(sql)?;
@@ -54,6 +56,90 @@ impl Directory {
         Ok((this, actions))
     }
 
+    /// The sequencer's reply: what it decided is applied in one all-or-nothing step.
+    fn reserved(&mut self, sql: &dyn Sql, now: Nanos, reply: &ReserveReply) -> Result<Vec<Action>, Fault> {
+        let mut actions = Vec::new();
+        match self.channel.take(reply, self.progress.epoch) {
+            Taken::Stale => return Ok(actions),
+            Taken::Void => {}
+            Taken::Current => {
+                Fault::assert(reply.first_id >= self.channel.applied(), "replies move forward")?;
+                self.progress.clock = self.progress.clock.max(now);
+                let epoch_seen = self.progress.epoch;
+                sql.transaction(&mut || self.step(sql, reply))?;
+                self.channel.stepped(reply, epoch_seen);
+                self.answer_applied(&mut actions);
+            }
+        }
+        self.pump(now, &mut actions);
+        Ok(actions)
+    }
+
+    /// No usable reply came to request `number`.
+    fn reserve_failed(&mut self, now: Nanos, number: u64) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.channel.failed(now, number) {
+            self.pump(now, &mut actions);
+        }
+        actions
+    }
+
+    /// The sequencer's answer to an [`Action::Resolve`]; `None` when there was none.
+    fn resolved(
+        &mut self,
+        sql: &dyn Sql,
+        now: Nanos,
+        txid: Txid,
+        decided: Option<bool>,
+    ) -> Result<Vec<Action>, Fault> {
+        let mut actions = Vec::new();
+        self.transactions.resolved(&txid);
+        if self.transactions.is_staged(&txid) {
+            match decided {
+                Some(true) => self.channel.nudge(),
+                Some(false) => self.drop_staged(sql, txid, &mut actions)?,
+                None => {}
+            }
+        }
+        self.pump(now, &mut actions);
+        Ok(actions)
+    }
+
+    /// Time has passed.
+    fn wake(&mut self, now: Nanos) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.channel.wake();
+        if !self.applying.is_empty() {
+            self.channel.nudge();
+        }
+        self.pump(now, &mut actions);
+        actions
+    }
+
+    /// The alarm rang, as in a log partition.
+    fn alarm(&mut self, now: Nanos) -> Vec<Action> {
+        let mut actions: Vec<Action> =
+            self.transactions.alarm().map(|after| Action::Alarm { after }).into_iter().collect();
+        if !self.transactions.is_empty() {
+            self.channel.nudge();
+        }
+        self.resolve_overdue(now, &mut actions);
+        self.pump(now, &mut actions);
+        actions
+    }
+
+    /// Ends the instance after a [`Fault`].
+    fn abandon(self) -> Vec<Action> {
+        let failure = Failure {
+            kind: Kind::Unavailable.into(),
+            message: "the directory partition starts anew; publish the same bytes again".to_owned(),
+        };
+        let calls = self.applying.into_iter().map(|applying| applying.call);
+        calls.map(|call| Action::Answer { call, reply: Err(failure.clone()) }).collect()
+    }
+}
+
+impl Directory {
     /// Command `stage`: holds handles for inboxes until the transaction ends. Idempotent by txid.
     ///
     /// TAKEN only against a claim that is applied; one that is staged may still be aborted, and TAKEN is final for a
@@ -159,30 +245,6 @@ impl Directory {
         Ok(actions)
     }
 
-    /// The sequencer's reply: what it decided is applied in one all-or-nothing step.
-    pub fn reserved(
-        &mut self,
-        sql: &dyn Sql,
-        now: Nanos,
-        reply: &ReserveReply,
-    ) -> Result<Vec<Action>, Fault> {
-        let mut actions = Vec::new();
-        match self.channel.take(reply, self.progress.epoch) {
-            Taken::Stale => return Ok(actions),
-            Taken::Void => {}
-            Taken::Current => {
-                Fault::assert(reply.first_id >= self.channel.applied(), "replies move forward")?;
-                self.progress.clock = self.progress.clock.max(now);
-                let epoch_seen = self.progress.epoch;
-                sql.transaction(&mut || self.step(sql, reply))?;
-                self.channel.stepped(reply, epoch_seen);
-                self.answer_applied(&mut actions);
-            }
-        }
-        self.pump(now, &mut actions);
-        Ok(actions)
-    }
-
     fn step(&mut self, sql: &dyn Sql, reply: &ReserveReply) -> Result<(), Fault> {
         for decided in &reply.decided {
             self.apply_decided(sql, decided)?;
@@ -204,69 +266,6 @@ impl Directory {
         Fault::assert(ended != Some(Ended::Aborted), "a decided transaction was not aborted here")?;
         let known = ended.is_some() || txid.not_after() < self.progress.clock;
         Fault::assert(known, "a decided transaction is staged or finished")
-    }
-
-    /// No usable reply came to request `number`.
-    pub fn reserve_failed(&mut self, now: Nanos, number: u64) -> Vec<Action> {
-        let mut actions = Vec::new();
-        if self.channel.failed(now, number) {
-            self.pump(now, &mut actions);
-        }
-        actions
-    }
-
-    /// The sequencer's answer to an [`Action::Resolve`]; `None` when there was none.
-    pub fn resolved(
-        &mut self,
-        sql: &dyn Sql,
-        now: Nanos,
-        txid: Txid,
-        decided: Option<bool>,
-    ) -> Result<Vec<Action>, Fault> {
-        let mut actions = Vec::new();
-        self.transactions.resolved(&txid);
-        if self.transactions.is_staged(&txid) {
-            match decided {
-                Some(true) => self.channel.nudge(),
-                Some(false) => self.drop_staged(sql, txid, &mut actions)?,
-                None => {}
-            }
-        }
-        self.pump(now, &mut actions);
-        Ok(actions)
-    }
-
-    /// Time has passed.
-    pub fn wake(&mut self, now: Nanos) -> Vec<Action> {
-        let mut actions = Vec::new();
-        self.channel.wake();
-        if !self.applying.is_empty() {
-            self.channel.nudge();
-        }
-        self.pump(now, &mut actions);
-        actions
-    }
-
-    /// The alarm rang, as in a log partition.
-    pub fn alarm(&mut self, now: Nanos) -> Vec<Action> {
-        let mut actions: Vec<Action> =
-            self.transactions.alarm().map(|after| Action::Alarm { after }).into_iter().collect();
-        if !self.transactions.is_empty() {
-            self.channel.nudge();
-        }
-        self.resolve_overdue(now, &mut actions);
-        self.pump(now, &mut actions);
-        actions
-    }
-
-    /// Ends the instance after a [`Fault`].
-    pub fn abandon(self) -> Vec<Action> {
-        let failure = Failure {
-            kind: Kind::Unavailable.into(),
-            message: "the directory partition starts anew; publish the same bytes again".to_owned(),
-        };
-        let calls = self.applying.into_iter().map(|applying| applying.call);
-        calls.map(|call| Action::Answer { call, reply: Err(failure.clone()) }).collect()
     }
 
     fn drop_staged(&mut self, sql: &dyn Sql, txid: Txid, actions: &mut Vec<Action>) -> Result<(), Fault> {
@@ -313,44 +312,6 @@ impl Directory {
         if !self.applying.is_empty() {
             actions.push(Action::Wake { after: WAITING });
         }
-    }
-}
-
-impl participant::Machine for Directory {
-    const NAME: &'static str = "directory partition";
-
-    fn load(sql: &dyn Sql, now: Nanos, index: u32) -> Result<(Self, Vec<Action>), Fault> {
-        Self::load(sql, now, index)
-    }
-
-    fn reserved(&mut self, sql: &dyn Sql, now: Nanos, reply: &ReserveReply) -> Result<Vec<Action>, Fault> {
-        self.reserved(sql, now, reply)
-    }
-
-    fn reserve_failed(&mut self, now: Nanos, number: u64) -> Vec<Action> {
-        self.reserve_failed(now, number)
-    }
-
-    fn resolved(
-        &mut self,
-        sql: &dyn Sql,
-        now: Nanos,
-        txid: Txid,
-        decided: Option<bool>,
-    ) -> Result<Vec<Action>, Fault> {
-        self.resolved(sql, now, txid, decided)
-    }
-
-    fn wake(&mut self, now: Nanos) -> Vec<Action> {
-        self.wake(now)
-    }
-
-    fn alarm(&mut self, now: Nanos) -> Vec<Action> {
-        self.alarm(now)
-    }
-
-    fn abandon(self) -> Vec<Action> {
-        self.abandon()
     }
 }
 

@@ -19,7 +19,7 @@ use sealog_proto::internal::{
 };
 
 use crate::participant::{self, Channel, Due, Taken, Transactions};
-pub use crate::participant::{Action, CallId, Reply};
+pub use crate::participant::{Action, CallId, Machine, Reply};
 use crate::{Fault, MILLISECOND, Nanos, SECOND, Sql, Txid};
 use queue::{Queue, Waiting};
 use store::Progress;
@@ -59,10 +59,12 @@ pub struct Partition {
     applying: Vec<Applying>,
 }
 
-impl Partition {
+impl Machine for Partition {
+    const NAME: &'static str = "log partition";
+
     /// Starts an instance: it takes a new incarnation, stored before it says anything (rule 1). The actions are its
     /// first: what is staged is asked for at once (rule 17).
-    pub fn load(sql: &dyn Sql, now: Nanos, index: u32) -> Result<(Self, Vec<Action>), Fault> {
+    fn load(sql: &dyn Sql, now: Nanos, index: u32) -> Result<(Self, Vec<Action>), Fault> {
         let mut progress = Progress::load(sql)?;
         progress.incarnation += 1;
         progress.save(sql)?;
@@ -79,6 +81,91 @@ impl Partition {
         Ok((this, actions))
     }
 
+    /// The sequencer's reply. It counts only when it answers the newest request of this incarnation in an epoch that is
+    /// not over (rule 3); then it becomes rows (rule 6).
+    fn reserved(&mut self, sql: &dyn Sql, now: Nanos, reply: &ReserveReply) -> Result<Vec<Action>, Fault> {
+        let mut actions = Vec::new();
+        match self.channel.take(reply, self.progress.epoch) {
+            Taken::Stale => return Ok(actions),
+            Taken::Void => self.requeue(),
+            Taken::Current => self.step(sql, now, reply, &mut actions)?,
+        }
+        self.pump(now, &mut actions);
+        Ok(actions)
+    }
+
+    /// No usable reply came to request `number`: lost, late, refused, or superseded.
+    fn reserve_failed(&mut self, now: Nanos, number: u64) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.channel.failed(now, number) {
+            self.requeue();
+            self.pump(now, &mut actions);
+        }
+        actions
+    }
+
+    /// The sequencer's answer to an [`Action::Resolve`]; `None` when there was none.
+    fn resolved(
+        &mut self,
+        sql: &dyn Sql,
+        now: Nanos,
+        txid: Txid,
+        decided: Option<bool>,
+    ) -> Result<Vec<Action>, Fault> {
+        let mut actions = Vec::new();
+        self.transactions.resolved(&txid);
+        if self.transactions.is_staged(&txid) {
+            match decided {
+                Some(true) => self.channel.nudge(),
+                Some(false) => self.drop_staged(sql, now, txid, &mut actions)?,
+                None => {}
+            }
+        }
+        self.pump(now, &mut actions);
+        Ok(actions)
+    }
+
+    /// Time has passed.
+    fn wake(&mut self, now: Nanos) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.channel.wake();
+        if !self.blocked.is_empty() || !self.applying.is_empty() {
+            self.channel.nudge();
+        }
+        self.pump(now, &mut actions);
+        actions
+    }
+
+    /// The alarm rang: staged copies that are old are asked for (rules 12 and 17). It stays armed while anything is
+    /// staged.
+    fn alarm(&mut self, now: Nanos) -> Vec<Action> {
+        let mut actions: Vec<Action> =
+            self.transactions.alarm().map(|after| Action::Alarm { after }).into_iter().collect();
+        if !self.transactions.is_empty() {
+            self.channel.nudge();
+        }
+        self.resolve_overdue(now, &mut actions);
+        self.pump(now, &mut actions);
+        actions
+    }
+
+    /// Ends the instance after a [`Fault`]: every call that still waits is answered. What the fault rolled back was not
+    /// stored, and a retry of it is safe (API-222).
+    fn abandon(mut self) -> Vec<Action> {
+        self.requeue();
+        let publishes = self.queue.take_all().into_iter().chain(self.blocked);
+        let calls = publishes
+            .map(|waiting| waiting.call)
+            .chain(self.applying.into_iter().map(|applying| applying.call));
+        let failure = Failure {
+            kind: Kind::Unavailable.into(),
+            message: "the partition starts anew; publish the same bytes again".to_owned(),
+        };
+        calls.map(|call| Action::Answer { call, reply: Err(failure.clone()) }).collect()
+    }
+}
+
+impl Partition {
     /// Command `store`: envelopes of one publish, stored together or not at all (API-220).
     ///
     /// Idempotent by (topic, hash) (API-222). Answered, by an [`Action::Answer`], when the step that stored them is
@@ -94,58 +181,6 @@ impl Partition {
             self.queue.push(Waiting::new(call, now, request));
             self.pump(now, &mut actions);
         }
-        actions
-    }
-
-    /// The sequencer's reply. It counts only when it answers the newest request of this incarnation in an epoch that is
-    /// not over (rule 3); then it becomes rows (rule 6).
-    pub fn reserved(
-        &mut self,
-        sql: &dyn Sql,
-        now: Nanos,
-        reply: &ReserveReply,
-    ) -> Result<Vec<Action>, Fault> {
-        let mut actions = Vec::new();
-        match self.channel.take(reply, self.progress.epoch) {
-            Taken::Stale => return Ok(actions),
-            Taken::Void => self.requeue(),
-            Taken::Current => self.step(sql, now, reply, &mut actions)?,
-        }
-        self.pump(now, &mut actions);
-        Ok(actions)
-    }
-
-    /// No usable reply came to request `number`: lost, late, refused, or superseded.
-    pub fn reserve_failed(&mut self, now: Nanos, number: u64) -> Vec<Action> {
-        let mut actions = Vec::new();
-        if self.channel.failed(now, number) {
-            self.requeue();
-            self.pump(now, &mut actions);
-        }
-        actions
-    }
-
-    /// Time has passed.
-    pub fn wake(&mut self, now: Nanos) -> Vec<Action> {
-        let mut actions = Vec::new();
-        self.channel.wake();
-        if !self.blocked.is_empty() || !self.applying.is_empty() {
-            self.channel.nudge();
-        }
-        self.pump(now, &mut actions);
-        actions
-    }
-
-    /// The alarm rang: staged copies that are old are asked for (rules 12 and 17). It stays armed while anything is
-    /// staged.
-    pub fn alarm(&mut self, now: Nanos) -> Vec<Action> {
-        let mut actions: Vec<Action> =
-            self.transactions.alarm().map(|after| Action::Alarm { after }).into_iter().collect();
-        if !self.transactions.is_empty() {
-            self.channel.nudge();
-        }
-        self.resolve_overdue(now, &mut actions);
-        self.pump(now, &mut actions);
         actions
     }
 
@@ -167,21 +202,6 @@ impl Partition {
         self.channel.nudge();
         self.pump(now, &mut actions);
         Ok((SettleReply { epoch: self.progress.epoch }, actions))
-    }
-
-    /// Ends the instance after a [`Fault`]: every call that still waits is answered. What the fault rolled back was not
-    /// stored, and a retry of it is safe (API-222).
-    pub fn abandon(mut self) -> Vec<Action> {
-        self.requeue();
-        let publishes = self.queue.take_all().into_iter().chain(self.blocked);
-        let calls = publishes
-            .map(|waiting| waiting.call)
-            .chain(self.applying.into_iter().map(|applying| applying.call));
-        let failure = Failure {
-            kind: Kind::Unavailable.into(),
-            message: "the partition starts anew; publish the same bytes again".to_owned(),
-        };
-        calls.map(|call| Action::Answer { call, reply: Err(failure.clone()) }).collect()
     }
 
     /// One reply becomes rows; whoever waited for it is answered.
@@ -260,43 +280,5 @@ impl Partition {
             message: "the publish took too long; publish the same bytes again".to_owned(),
         };
         actions.extend(late.into_iter().map(|call| Action::Answer { call, reply: Err(failure()) }));
-    }
-}
-
-impl participant::Machine for Partition {
-    const NAME: &'static str = "log partition";
-
-    fn load(sql: &dyn Sql, now: Nanos, index: u32) -> Result<(Self, Vec<Action>), Fault> {
-        Self::load(sql, now, index)
-    }
-
-    fn reserved(&mut self, sql: &dyn Sql, now: Nanos, reply: &ReserveReply) -> Result<Vec<Action>, Fault> {
-        self.reserved(sql, now, reply)
-    }
-
-    fn reserve_failed(&mut self, now: Nanos, number: u64) -> Vec<Action> {
-        self.reserve_failed(now, number)
-    }
-
-    fn resolved(
-        &mut self,
-        sql: &dyn Sql,
-        now: Nanos,
-        txid: Txid,
-        decided: Option<bool>,
-    ) -> Result<Vec<Action>, Fault> {
-        self.resolved(sql, now, txid, decided)
-    }
-
-    fn wake(&mut self, now: Nanos) -> Vec<Action> {
-        self.wake(now)
-    }
-
-    fn alarm(&mut self, now: Nanos) -> Vec<Action> {
-        self.alarm(now)
-    }
-
-    fn abandon(self) -> Vec<Action> {
-        self.abandon()
     }
 }

@@ -143,27 +143,6 @@ impl Partition {
         Ok(actions)
     }
 
-    /// The sequencer's answer to an [`Action::Resolve`]; `None` when there was none.
-    pub fn resolved(
-        &mut self,
-        sql: &dyn Sql,
-        now: Nanos,
-        txid: Txid,
-        decided: Option<bool>,
-    ) -> Result<Vec<Action>, Fault> {
-        let mut actions = Vec::new();
-        self.transactions.resolved(&txid);
-        if self.transactions.is_staged(&txid) {
-            match decided {
-                Some(true) => self.channel.nudge(),
-                Some(false) => self.drop_staged(sql, now, txid, &mut actions)?,
-                None => {}
-            }
-        }
-        self.pump(now, &mut actions);
-        Ok(actions)
-    }
-
     pub(super) fn resolve_overdue(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         actions.extend(self.transactions.overdue(now).into_iter().map(|txid| Action::Resolve { txid }));
     }
@@ -188,7 +167,7 @@ impl Partition {
     }
 
     /// Removes what is staged under `txid`, and remembers that it ended.
-    fn drop_staged(
+    pub(super) fn drop_staged(
         &mut self,
         sql: &dyn Sql,
         now: Nanos,

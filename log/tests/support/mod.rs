@@ -7,7 +7,7 @@ use std::cell::Cell;
 use bytes::Bytes;
 use sealog_log::native::Native;
 use sealog_log::participant;
-use sealog_log::partition::{Action, CallId, Partition, Reply};
+use sealog_log::partition::{Action, CallId, Machine, Partition, Reply};
 use sealog_log::sequencer::Sequencer;
 use sealog_log::{Each, Fault, Nanos, Param, SECOND, Sql, SqlError};
 use sealog_proto::backend::EnvelopeMeta;

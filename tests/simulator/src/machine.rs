@@ -2,6 +2,7 @@
 
 use sealog_log::directory::Directory;
 use sealog_log::participant;
+use sealog_log::participant::Machine as _;
 use sealog_log::partition::{self, Partition};
 use sealog_log::sequencer::{self, Sequencer};
 use sealog_log::{CommandError, Fault, Nanos, SECOND, Txid};

@@ -58,6 +58,7 @@ mutations! {
     repeat_replaces_reservation: RepeatReplacesReservation is seen as ["API-203"];
     repeat_reuses_ids: RepeatReusesIds is seen as [
         "every decision lies below the new ids",
+        "replies move forward",
         "no participant has applied ids not given out"
     ];
     heard_on_any_request: HeardOnAnyRequest is seen as ["API-203"];

@@ -1,3 +1,4 @@
 //! What the fuzz targets check, one module per decoder family.
 
 pub mod admission;
+pub mod transport;

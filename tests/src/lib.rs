@@ -5,6 +5,7 @@
 //! - [`raw`]: plain HTTP, for everything that a well-behaved client would never send.
 //! - [`workerd`]: the built backend in a real workerd.
 //! - [`backend`]: the same for tests, which may share one.
+//! - [`status`]: the page `/-/status`: the boundary, and calls to objects.
 //! - [`contract`]: every requirement id, and the table of the tests that prove it.
 
 // Tests live in real time; only the pure crates are handed a clock.
@@ -15,4 +16,5 @@ pub mod client;
 pub mod contract;
 pub mod fixtures;
 pub mod raw;
+pub mod status;
 pub mod workerd;

@@ -1,34 +1,17 @@
 //! Reads call each partition at most once, however many topics they name.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use sealog_proto::{Kind, Topic};
 use sealog_tests::backend::Backend;
 use sealog_tests::client::id_of;
 use sealog_tests::fixtures::{fresh_topic, group_message};
+use sealog_tests::status;
 use tokio::task::JoinSet;
 use tonic::codegen::http::{Method, StatusCode};
 
 const PARTITIONS: u64 = 8;
-const TOKEN: &str = "a token of the tests only";
-
-/// The calls to objects that the worker has made so far, by command, as /-/status counts them.
-async fn object_calls(backend: &Backend) -> BTreeMap<String, u64> {
-    let authorization = format!("Bearer {TOKEN}");
-    let headers = [("authorization", authorization.as_str())];
-    let answer = backend.raw().send(Method::GET, "/-/status", &headers, b"".to_vec()).await.unwrap();
-    assert_eq!(answer.status, StatusCode::OK);
-    let page: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
-    serde_json::from_value(page["object_calls"].clone()).unwrap()
-}
-
-/// What one call adds to the counters.
-fn added(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    let added =
-        after.iter().map(|(command, count)| (command.clone(), count - before.get(command).unwrap_or(&0)));
-    added.filter(|(_, count)| *count > 0).collect()
-}
 
 /// Publishes one envelope to each topic, each in a request of its own.
 async fn fill(backend: &Backend, topics: &Arc<[Topic]>) {
@@ -47,25 +30,25 @@ async fn fill(backend: &Backend, topics: &Arc<[Topic]>) {
 /// Proves the same for API-240 and API-244: nothing is missing in the one answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_of_1000_topics_make_at_most_one_call_to_each_partition() {
-    let vars = [("LOG_PARTITIONS", "8"), ("STATUS_TOKEN", TOKEN)];
-    let backend = Backend::start(&vars).await;
+    let backend = Backend::start(&[("LOG_PARTITIONS", "8"), status::OPEN]).await;
+    let raw = backend.raw();
     let topics: Arc<[Topic]> = (0..1000).map(|_| fresh_topic(Kind::GroupMessage)).collect();
     fill(&backend, &topics).await;
     let client = backend.client();
 
-    let before = object_calls(&backend).await;
+    let before = status::read(&raw).await.unwrap();
     let positions: Vec<_> = topics.iter().map(|topic| (topic.clone(), 0)).collect();
     let page = client.query(&positions, 1000).await.unwrap();
     assert_eq!(page.envelopes.iter().map(id_of).collect::<HashSet<_>>().len(), 1000);
     assert!(!page.continuation.unwrap().has_more);
-    let after = object_calls(&backend).await;
-    let calls = added(&before, &after);
+    let after = status::read(&raw).await.unwrap();
+    let calls = after.calls_since(&before);
     assert!(calls.values().sum::<u64>() <= PARTITIONS, "a Query of 1,000 topics made {calls:?}");
     assert!(!calls.is_empty(), "the calls are counted");
 
     let newest = client.query_newest(&topics, false).await.unwrap();
     assert_eq!(newest.len(), 1000);
-    let calls = added(&after, &object_calls(&backend).await);
+    let calls = status::read(&raw).await.unwrap().calls_since(&after);
     assert!(calls.values().sum::<u64>() <= PARTITIONS, "a QueryNewest of 1,000 topics made {calls:?}");
 }
 
@@ -102,10 +85,10 @@ async fn api_240_241_pages_over_8_partitions_are_full_and_whole() {
 /// A client without the token sees nothing, not even that the page exists.
 #[tokio::test]
 async fn the_status_page_is_closed_without_its_token() {
-    let backend = Backend::start(&[("STATUS_TOKEN", TOKEN)]).await;
+    let backend = Backend::start(&[status::OPEN]).await;
     let raw = backend.raw();
     for headers in [&[][..], &[("authorization", "Bearer another token, of the same length")]] {
-        let answer = raw.send(Method::GET, "/-/status", headers, b"".to_vec()).await.unwrap();
+        let answer = raw.send(Method::GET, status::PATH, headers, b"".to_vec()).await.unwrap();
         assert_ne!(answer.status, StatusCode::OK);
         assert!(!String::from_utf8_lossy(&answer.body).contains("object_calls"));
     }

@@ -5,11 +5,14 @@
 use std::time::Instant;
 
 use sealog_proto::{Kind, Topic};
-use sealog_tests::backend::Backend;
+use sealog_tests::backend::{Backend, Var};
 use sealog_tests::client::Client;
 use sealog_tests::fixtures::{fresh_topic, group_message, welcome};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
+
+/// Every publish of this file commits on one partition, in one flush; costs.rs has those of more.
+const ONE_PARTITION: &[Var<'static>] = &[("LOG_PARTITIONS", "1")];
 
 /// The sequencer stores its time limit at most this often (`AHEAD` in its state machine), and a block of ids.
 const SECONDS_PER_LIMIT: u64 = 2;
@@ -25,7 +28,7 @@ fn sequencer_allowance(start: Instant) -> u64 {
 
 #[tokio::test]
 async fn a_lone_publish_is_one_flush_of_its_partition() {
-    let backend = Backend::start(&[]).await;
+    let backend = Backend::start(ONE_PARTITION).await;
     let client = backend.client();
     let topic = fresh_topic(Kind::GroupMessage);
     publish(&client, &topic).await; // the objects are there now, with their tables and their first block
@@ -43,7 +46,7 @@ async fn a_lone_publish_is_one_flush_of_its_partition() {
 
 #[tokio::test]
 async fn a_publish_of_many_envelopes_is_one_flush() {
-    let backend = Backend::start(&[]).await;
+    let backend = Backend::start(ONE_PARTITION).await;
     let client = backend.client();
     publish(&client, &fresh_topic(Kind::GroupMessage)).await;
 
@@ -55,7 +58,7 @@ async fn a_publish_of_many_envelopes_is_one_flush() {
 
 #[tokio::test]
 async fn duplicates_and_reads_flush_nothing() {
-    let backend = Backend::start(&[]).await;
+    let backend = Backend::start(ONE_PARTITION).await;
     let client = backend.client();
     let topic = fresh_topic(Kind::GroupMessage);
     let envelope = group_message(topic.identifier(), 100);
@@ -78,7 +81,7 @@ async fn duplicates_and_reads_flush_nothing() {
 async fn publishes_under_load_share_flushes() {
     const PUBLISHERS: usize = 32;
     const EACH: usize = 10;
-    let backend = Backend::start(&[]).await;
+    let backend = Backend::start(ONE_PARTITION).await;
     publish(&backend.client(), &fresh_topic(Kind::GroupMessage)).await;
 
     let start = Instant::now();

@@ -13,6 +13,9 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 export async function startBackend() {
   const state = mkdtempSync(join(tmpdir(), "sealog-clients-"));
   const args = ["run", "--quiet", "--package", "xtask", "--", "serve", "--release", "--port", "0", "--state", state];
+  // scripts/test runs the suites over one partition, and over as many as the production example has.
+  const partitions = process.env.SEALOG_TEST_LOG_PARTITIONS;
+  if (partitions) args.push("--var", `LOG_PARTITIONS=${partitions}`);
   const server = spawn("cargo", args, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
   const exited = new Promise((resolve) => server.once("exit", resolve));
   after(async () => {

@@ -75,7 +75,9 @@ impl Run {
         self.backend.restart(VARS).await;
 
         let visible = self.record.newest();
-        self.record.told(told); // the restarted sequencer must not fall behind it
+        // What was told before the kill holds after it: all of it is visible, before anybody asks the sequencer anything.
+        self.record.told(told);
+        self.record.read().await;
         self.record.look().await;
         for outcome in outcomes {
             for (_, metas) in &outcome.answered {

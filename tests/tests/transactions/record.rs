@@ -25,7 +25,7 @@ pub(crate) struct Record {
     ids: HashSet<u64>,
     /// The highest boundary that was told.
     boundary: u64,
-    /// The one that was told before the last look: nothing may appear at or below it any more.
+    /// The one that was told before the last read: nothing may appear at or below it any more.
     settled: u64,
 }
 
@@ -43,13 +43,17 @@ impl Record {
     }
 
     /// Reads the boundary, then everything new on every topic.
-    ///
-    /// Holds: the boundary never falls (API-291); what is new lies above all that was read on its topic before
-    /// (API-201), and above the boundary that was told before the last look (API-203); no id comes twice (API-287), and
-    /// no envelope (API-222).
     pub(crate) async fn look(&mut self) {
         let told = status::read(&self.raw).await.unwrap().boundary;
         self.told(told.expect("the sequencer tells its boundary"));
+        self.read().await;
+    }
+
+    /// Reads everything new on every topic.
+    ///
+    /// Holds: what is new lies above all that was read on its topic before (API-201), and above every boundary that was
+    /// told before the last read (API-203); no id comes twice (API-287), and no envelope (API-222).
+    pub(crate) async fn read(&mut self) {
         let settled = std::mem::replace(&mut self.settled, self.boundary);
         loop {
             let positions: Vec<_> = self.cursors.iter().map(|(topic, id)| (topic.clone(), *id)).collect();
@@ -73,7 +77,7 @@ impl Record {
         }
     }
 
-    /// Takes note of a boundary that was told, here or to somebody else.
+    /// Takes note of a boundary that was told, here or to somebody else: it never falls (API-291).
     pub(crate) fn told(&mut self, boundary: u64) {
         assert!(boundary >= self.boundary, "the boundary fell from {} to {boundary}", self.boundary);
         self.boundary = boundary;

@@ -1,8 +1,9 @@
 //! Names of transactions (rule 12).
 
 use bytes::Bytes;
+use sealog_proto::internal::failure::Kind;
 
-use crate::{Nanos, SqlError, Value};
+use crate::{CommandError, Nanos, SqlError, Value};
 
 /// 16 random bytes and the time after which the transaction is no longer decided. Ordered by its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +24,11 @@ impl Txid {
     /// Reads one from a message or a row.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
+    }
+
+    /// Reads the one that a command names.
+    pub(crate) fn of_request(bytes: &[u8]) -> Result<Self, CommandError> {
+        Self::parse(bytes).ok_or_else(|| CommandError::refused(Kind::BadCommand, "a txid has 24 bytes"))
     }
 
     /// When it can no longer be decided, in nanoseconds since the Unix epoch.

@@ -123,7 +123,7 @@ impl Machine for Directory {
         if !self.transactions.is_empty() {
             self.channel.nudge();
         }
-        self.resolve_overdue(now, &mut actions);
+        actions.extend(self.transactions.ask_overdue(now));
         self.pump(now, &mut actions);
         actions
     }
@@ -150,7 +150,7 @@ impl Directory {
         now: Nanos,
         request: &StageRequest,
     ) -> Result<(StageReply, Vec<Action>), CommandError> {
-        let txid = parse(&request.txid)?;
+        let txid = Txid::of_request(&request.txid)?;
         let mut actions = Vec::new();
         let idle = self.transactions.is_empty();
         let verdict = self.judge(sql, now, txid, &request.claims)?;
@@ -161,7 +161,7 @@ impl Directory {
             }
             Verdict::Conflict => {
                 self.channel.nudge();
-                self.resolve_overdue(now, &mut actions);
+                actions.extend(self.transactions.ask_overdue(now));
             }
             _ => {}
         }
@@ -214,7 +214,7 @@ impl Directory {
         sql: &dyn Sql,
         request: &WithdrawRequest,
     ) -> Result<(WithdrawReply, Vec<Action>), CommandError> {
-        let txid = parse(&request.txid)?;
+        let txid = Txid::of_request(&request.txid)?;
         let mut actions = Vec::new();
         match self.transactions.ended(&txid) {
             Some(Ended::Applied) => Err(Fault::Invariant("a decided transaction is not withdrawn"))?,
@@ -231,7 +231,7 @@ impl Directory {
         call: CallId,
         request: &ApplyRequest,
     ) -> Result<Vec<Action>, CommandError> {
-        let txid = parse(&request.txid)?;
+        let txid = Txid::of_request(&request.txid)?;
         let mut actions = Vec::new();
         self.applying.push(Applying { call, since: now, txid });
         if self.transactions.is_staged(&txid) {
@@ -277,10 +277,6 @@ impl Directory {
         Ok(())
     }
 
-    fn resolve_overdue(&mut self, now: Nanos, actions: &mut Vec<Action>) {
-        actions.extend(self.transactions.overdue(now).into_iter().map(|txid| Action::Resolve { txid }));
-    }
-
     fn answer_applied(&mut self, actions: &mut Vec<Action>) {
         let transactions = &self.transactions;
         let ended = self.applying.extract_if(.., |applying| !transactions.is_staged(&applying.txid));
@@ -313,8 +309,4 @@ impl Directory {
             actions.push(Action::Wake { after: WAITING });
         }
     }
-}
-
-fn parse(txid: &[u8]) -> Result<Txid, CommandError> {
-    Txid::parse(txid).ok_or_else(|| CommandError::refused(Kind::BadCommand, "a txid has 24 bytes"))
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use super::Action;
 use crate::{Fault, Migration, Nanos, Param, SECOND, Sql, Txid, Value, blob8};
 
 /// The table, for the migrations of each participant. A row with an outcome is a memory of what ended, kept until its
@@ -134,9 +135,9 @@ impl Transactions {
         self.ended.insert(txid, outcome);
     }
 
-    /// Those whose fate is to be asked for, each once until [`Self::resolved`]. One that seems to be staged in the future
+    /// Asks for the fate of those that are old, of each once until [`Self::resolved`]. One that seems to be staged in the future
     /// is among them: the clock jumped back, and the question is allowed at any time.
-    pub(crate) fn overdue(&mut self, now: Nanos) -> Vec<Txid> {
+    pub(crate) fn ask_overdue(&mut self, now: Nanos) -> Vec<Action> {
         let limit = now.saturating_sub(OVERDUE);
         let is_old = |staged: &Staged| staged.since <= limit || staged.since > now;
         let overdue: Vec<Txid> = self
@@ -146,7 +147,7 @@ impl Transactions {
             .map(|(txid, _)| *txid)
             .collect();
         self.resolving.extend(&overdue);
-        overdue
+        overdue.into_iter().map(|txid| Action::Resolve { txid }).collect()
     }
 
     /// The question was answered, or lost.

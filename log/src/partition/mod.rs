@@ -144,7 +144,7 @@ impl Machine for Partition {
         if !self.transactions.is_empty() {
             self.channel.nudge();
         }
-        self.resolve_overdue(now, &mut actions);
+        actions.extend(self.transactions.ask_overdue(now));
         self.pump(now, &mut actions);
         actions
     }

@@ -1,8 +1,8 @@
 //! A log partition's part in a transaction, up to the decision (rules 9 to 12, 15, 18).
 
 use sealog_proto::internal::{
-    ApplyReply, ApplyRequest, EnvelopeKey, Failure, NewEnvelope, StageReply, StageRequest, WithdrawReply,
-    WithdrawRequest, failure::Kind, stage_reply::Verdict,
+    ApplyReply, ApplyRequest, EnvelopeKey, NewEnvelope, StageReply, StageRequest, WithdrawReply,
+    WithdrawRequest, stage_reply::Verdict,
 };
 
 use super::{Action, Applying, CallId, Partition, Reply, staged, store};
@@ -20,7 +20,7 @@ impl Partition {
         now: Nanos,
         request: &StageRequest,
     ) -> Result<(StageReply, Vec<Action>), CommandError> {
-        let txid = parse(&request.txid)?;
+        let txid = Txid::of_request(&request.txid)?;
         let mut actions = Vec::new();
         let idle = self.transactions.is_empty();
         let reply = self.judge(sql, now, txid, &request.envelopes)?;
@@ -32,7 +32,7 @@ impl Partition {
             Verdict::Conflict => {
                 // The holder may have been decided long ago, or be dead.
                 self.channel.nudge();
-                self.resolve_overdue(now, &mut actions);
+                actions.extend(self.transactions.ask_overdue(now));
             }
             _ => {}
         }
@@ -108,7 +108,7 @@ impl Partition {
         now: Nanos,
         request: &WithdrawRequest,
     ) -> Result<(WithdrawReply, Vec<Action>), CommandError> {
-        let txid = parse(&request.txid)?;
+        let txid = Txid::of_request(&request.txid)?;
         let mut actions = Vec::new();
         match self.transactions.ended(&txid) {
             Some(Ended::Applied) => Err(Fault::Invariant("a decided transaction is not withdrawn"))?,
@@ -129,7 +129,7 @@ impl Partition {
         call: CallId,
         request: ApplyRequest,
     ) -> Result<Vec<Action>, CommandError> {
-        let txid = parse(&request.txid)?;
+        let txid = Txid::of_request(&request.txid)?;
         let mut actions = Vec::new();
         self.applying.push(Applying { call, since: now, txid, request });
         if self.transactions.is_staged(&txid) {
@@ -141,10 +141,6 @@ impl Partition {
         self.answer_applied(sql, &mut actions)?;
         self.pump(now, &mut actions);
         Ok(actions)
-    }
-
-    pub(super) fn resolve_overdue(&mut self, now: Nanos, actions: &mut Vec<Action>) {
-        actions.extend(self.transactions.overdue(now).into_iter().map(|txid| Action::Resolve { txid }));
     }
 
     /// Answers the workers whose transactions are no longer staged, with what the rows say (rule 14).
@@ -191,13 +187,4 @@ fn metas(
     keys: &[EnvelopeKey],
 ) -> Result<Option<Vec<sealog_proto::backend::EnvelopeMeta>>, Fault> {
     keys.iter().map(|key| store::find(sql, &key.topic, &key.hash)).collect()
-}
-
-fn parse(txid: &[u8]) -> Result<Txid, CommandError> {
-    Txid::parse(txid).ok_or_else(|| {
-        CommandError::Refused(Failure {
-            kind: Kind::BadCommand.into(),
-            message: "a txid has 24 bytes".to_owned(),
-        })
-    })
 }

@@ -21,7 +21,7 @@ impl Sequencer {
         now: Nanos,
         request: &DecideRequest,
     ) -> Result<(DecideReply, Vec<Action>), CommandError> {
-        let txid = parse(&request.txid)?;
+        let txid = Txid::of_request(&request.txid)?;
         if let Some(transaction) = self.transactions.get(&txid) {
             if transaction.shares() != request.shares.as_slice() {
                 return Err(CommandError::refused(
@@ -60,7 +60,7 @@ impl Sequencer {
         now: Nanos,
         request: &ResolveRequest,
     ) -> Result<ResolveReply, CommandError> {
-        let txid = parse(&request.txid)?;
+        let txid = Txid::of_request(&request.txid)?;
         let decided = self.transactions.get(&txid).is_some();
         // Past its time it cannot be decided any more: no tombstone is needed, nor would one ever be removed.
         if !decided && self.clock.read(now) <= txid.not_after() {
@@ -85,8 +85,4 @@ impl Sequencer {
         }
         Ok(count)
     }
-}
-
-fn parse(txid: &[u8]) -> Result<Txid, CommandError> {
-    Txid::parse(txid).ok_or_else(|| CommandError::refused(Kind::BadCommand, "a txid has 24 bytes"))
 }

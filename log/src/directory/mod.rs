@@ -52,7 +52,7 @@ impl Machine for Directory {
             progress,
             applying: Vec::new(),
         };
-        let actions = if this.transactions.is_empty() { Vec::new() } else { this.alarm(now) };
+        let actions = this.alarm(now); // nothing, when nothing is staged
         Ok((this, actions))
     }
 
@@ -262,10 +262,7 @@ impl Directory {
             store::apply(sql, &txid)?;
             return self.transactions.end(sql, txid, Ended::Applied);
         }
-        let ended = self.transactions.ended(&txid);
-        Fault::assert(ended != Some(Ended::Aborted), "a decided transaction was not aborted here")?;
-        let known = ended.is_some() || txid.not_after() < self.progress.clock;
-        Fault::assert(known, "a decided transaction is staged or finished")
+        self.transactions.assert_applied(&txid, self.progress.clock)
     }
 
     fn drop_staged(&mut self, sql: &dyn Sql, txid: Txid, actions: &mut Vec<Action>) -> Result<(), Fault> {

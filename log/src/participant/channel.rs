@@ -42,8 +42,8 @@ pub(crate) struct Channel {
     incarnation: u64,
     /// Number of the last request.
     number: u64,
-    /// Number and count of the request under way.
-    in_flight: Option<(u64, u32)>,
+    /// Number of the request under way.
+    in_flight: Option<u64>,
     /// `first_id` of the last reply whose step is done. The output gate makes it durable before a request carries it.
     applied: u64,
     /// The last step took ids, applied decisions, or met a new epoch, and no later request has told the sequencer.
@@ -111,7 +111,7 @@ impl Channel {
     /// The next request, under a new number, and how long to wait for its reply.
     pub(crate) fn ask(&mut self, epoch_seen: u64, count: u32) -> (ReserveRequest, Nanos) {
         self.number += 1;
-        self.in_flight = Some((self.number, count));
+        self.in_flight = Some(self.number);
         self.unconfirmed = false;
         self.nudged = false;
         let request = ReserveRequest {
@@ -127,7 +127,7 @@ impl Channel {
 
     /// Judges a reply. A current or void one ends the request; a void one asks for the next at once.
     pub(crate) fn take(&mut self, reply: &ReserveReply, epoch_seen: u64) -> Taken {
-        let answers = self.in_flight.is_some_and(|(number, _)| number == reply.number);
+        let answers = self.in_flight == Some(reply.number);
         if reply.superseded || reply.incarnation != self.incarnation || !answers {
             return Taken::Stale;
         }
@@ -152,7 +152,7 @@ impl Channel {
     /// No usable reply came to request `number`. Whatever was reserved is given up; the next request says so.
     /// `false` when that request is not under way any more.
     pub(crate) fn failed(&mut self, now: Nanos, number: u64) -> bool {
-        if self.in_flight.is_none_or(|(current, _)| current != number) {
+        if self.in_flight != Some(number) {
             return false;
         }
         self.in_flight = None;

@@ -87,6 +87,15 @@ impl Transactions {
         self.ended.get(txid).copied()
     }
 
+    /// What must be true of a decided transaction that is not staged here (assertion e): it was applied before. After
+    /// its time the memory of what ended is gone: then it counts as applied (rule 10).
+    pub(crate) fn assert_applied(&self, txid: &Txid, clock: Nanos) -> Result<(), Fault> {
+        let ended = self.ended(txid);
+        Fault::assert(ended != Some(Ended::Aborted), "a decided transaction was not aborted here")?;
+        let known = ended.is_some() || txid.not_after() < clock;
+        Fault::assert(known, "a decided transaction is staged or finished")
+    }
+
     /// Whether another `bytes` may be staged.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.staged.len() < MAX_STAGED && (self.staged.is_empty() || self.bytes + bytes <= MAX_STAGED_BYTES)
@@ -135,8 +144,8 @@ impl Transactions {
         self.ended.insert(txid, outcome);
     }
 
-    /// Asks for the fate of those that are old, of each once until [`Self::resolved`]. One that seems to be staged in the future
-    /// is among them: the clock jumped back, and the question is allowed at any time.
+    /// Asks for the fate of those that are old, of each once until [`Self::resolved`]. One that seems to be staged in
+    /// the future is among them: the clock jumped back, and the question is allowed at any time.
     pub(crate) fn ask_overdue(&mut self, now: Nanos) -> Vec<Action> {
         let limit = now.saturating_sub(OVERDUE);
         let is_old = |staged: &Staged| staged.since <= limit || staged.since > now;

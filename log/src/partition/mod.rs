@@ -77,7 +77,7 @@ impl Machine for Partition {
             blocked: Vec::new(),
             applying: Vec::new(),
         };
-        let actions = if this.transactions.is_empty() { Vec::new() } else { this.alarm(now) };
+        let actions = this.alarm(now); // nothing, when nothing is staged
         Ok((this, actions))
     }
 

@@ -18,7 +18,9 @@ impl Bench {
     fn new(partitions: u32) -> Self {
         let storage = Storage::default();
         let (mut sequencer, _) = Sequencer::load(&storage).unwrap();
-        sequencer.join(&storage, &JoinRequest { log_partitions: partitions }).unwrap();
+        sequencer
+            .join(&storage, &JoinRequest { log_partitions: partitions, ..JoinRequest::default() })
+            .unwrap();
         Self { storage, sequencer, now: NOON }
     }
 
@@ -177,7 +179,10 @@ fn rule_13_no_time_is_handed_out_above_the_stored_limit() {
 fn join_fixes_the_number_of_partitions_for_ever() {
     let mut bench = Bench::new(8);
     bench.restart();
-    let reply = bench.sequencer.join(&bench.storage, &JoinRequest { log_partitions: 1 }).unwrap();
+    let reply = bench
+        .sequencer
+        .join(&bench.storage, &JoinRequest { log_partitions: 1, ..JoinRequest::default() })
+        .unwrap();
     assert_eq!(reply.log_partitions, 8);
     let refused = bench.sequencer.reserve(
         &bench.storage,
@@ -193,9 +198,15 @@ fn join_fixes_the_number_of_partitions_for_ever() {
 fn join_refuses_a_deployment_without_partitions() {
     let storage = Storage::default();
     let (mut sequencer, _) = Sequencer::load(&storage).unwrap();
-    let refused = sequencer.join(&storage, &JoinRequest { log_partitions: 0 });
+    let refused = sequencer.join(&storage, &JoinRequest { log_partitions: 0, ..JoinRequest::default() });
     assert!(matches!(refused, Err(CommandError::Refused(_))));
-    assert_eq!(sequencer.join(&storage, &JoinRequest { log_partitions: 3 }).unwrap().log_partitions, 3);
+    assert_eq!(
+        sequencer
+            .join(&storage, &JoinRequest { log_partitions: 3, ..JoinRequest::default() })
+            .unwrap()
+            .log_partitions,
+        3
+    );
 }
 
 #[test]

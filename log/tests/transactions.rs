@@ -19,7 +19,7 @@ impl Bench {
     fn new() -> Self {
         let storage = Storage::default();
         let (mut sequencer, _) = Sequencer::load(&storage).unwrap();
-        sequencer.join(&storage, &JoinRequest { log_partitions: 2 }).unwrap();
+        sequencer.join(&storage, &JoinRequest { log_partitions: 2, ..JoinRequest::default() }).unwrap();
         Self { storage, sequencer, now: NOON }
     }
 

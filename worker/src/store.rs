@@ -60,7 +60,7 @@ impl Store {
         if self.joined.get() {
             return Ok(());
         }
-        let request = JoinRequest { log_partitions: self.log_partitions };
+        let request = JoinRequest { log_partitions: self.log_partitions, ..JoinRequest::default() };
         let stored = logged(self.objects.join(request).await)?.log_partitions;
         if stored != self.log_partitions {
             return Err(other_shape(self.log_partitions, stored));

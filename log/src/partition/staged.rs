@@ -63,6 +63,7 @@ pub(super) fn of(sql: &dyn Sql, txid: &Txid) -> Result<Vec<NewEnvelope>, Fault> 
                     Value::Null => None,
                     head => Some(head.uint8()?),
                 },
+                ..NewEnvelope::default()
             });
             Ok(ControlFlow::Continue(()))
         },

@@ -109,7 +109,7 @@ impl Sequencer {
             self.stored.log_partitions = request.log_partitions;
             self.stored.save(sql)?;
         }
-        Ok(JoinReply { log_partitions: self.stored.log_partitions })
+        Ok(JoinReply { log_partitions: self.stored.log_partitions, ..JoinReply::default() })
     }
 
     /// Command `reserve` (rules 1 to 5): ids, a time, and the decisions that the participant has not confirmed.

@@ -61,7 +61,7 @@ impl World {
         let sequencer_storage = Storage::default();
         let (mut sequencer, _) = Sequencer::load(&sequencer_storage).expect("an empty database loads");
         sequencer
-            .join(&sequencer_storage, &JoinRequest { log_partitions: 1 })
+            .join(&sequencer_storage, &JoinRequest { log_partitions: 1, ..JoinRequest::default() })
             .expect("the first join is taken");
         let storage = Storage::default();
         let (partition, _) = Partition::load(&storage, NOON, 0).expect("an empty database loads");
@@ -132,7 +132,7 @@ pub fn envelope(group: u8, text: &str) -> NewEnvelope {
         body: Bytes::copy_from_slice(text.as_bytes()),
         is_commit_or_proposal: false,
         retention_seconds: 60,
-        expected_head: None,
+        ..NewEnvelope::default()
     }
 }
 

@@ -193,6 +193,7 @@ impl Draft {
             is_commit_or_proposal: false,
             retention_seconds: 0,
             expected_head,
+            ..NewEnvelope::default()
         }
     }
 }

@@ -88,7 +88,7 @@ impl World {
             host.skew = this.context.random.within(10 * SECOND);
             this.hosts.insert(node, host);
         }
-        let join = JoinRequest { log_partitions: this.shape.partitions };
+        let join = JoinRequest { log_partitions: this.shape.partitions, ..JoinRequest::default() };
         this.hosts.get_mut(&Node::Sequencer).expect("there is one").found(join);
         for (at, work) in std::mem::take(&mut this.shape.work) {
             this.schedule(at, Event::Start(work));

@@ -69,7 +69,7 @@ fn new_envelope(envelope: Admitted, retention: Retention) -> NewEnvelope {
         body: canonical.body,
         is_commit_or_proposal,
         retention_seconds: retention.seconds(topic.kind(), is_commit_or_proposal),
-        expected_head: None,
+        ..NewEnvelope::default()
     }
 }
 

@@ -9,7 +9,7 @@
 mod commit_log;
 mod group_message;
 mod identity_update;
-mod key_package;
+pub mod key_package;
 mod mls;
 mod rejection;
 mod request;

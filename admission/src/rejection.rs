@@ -3,6 +3,7 @@
 use sealog_proto::backend::publish_error::Reason;
 use thiserror::Error;
 
+use crate::key_package::KeyPackageFault;
 use crate::mls::SyntaxError;
 
 /// Why an envelope is not stored. The text tells a client developer what to change; it names no identifier (SEC-051).
@@ -36,6 +37,10 @@ pub enum Rejection {
         "the leaf node's signature key has {0} bytes: use a cipher suite whose signature keys have 32 bytes"
     )]
     SignatureKeyLength(usize),
+
+    /// The key package parses, and is not valid.
+    #[error("the key package is not valid: {0}")]
+    InvalidKeyPackage(#[from] KeyPackageFault),
 
     /// `IdentityUpdate.inbox_id` is not 64 hexadecimal characters.
     #[error("IdentityUpdate.inbox_id is not 64 hexadecimal characters")]
@@ -81,6 +86,7 @@ impl Rejection {
             | Self::InboxId
             | Self::CommitLogEntry
             | Self::CommitLogGroupIdLength(_) => Reason::MalformedPayload,
+            Self::InvalidKeyPackage(_) => Reason::InvalidKeyPackage,
             Self::SecondUpdateOfInbox => Reason::InvalidIdentityUpdate,
             Self::TooManyActions { .. } | Self::EnvelopeTooLong { .. } => Reason::TooLarge,
         }

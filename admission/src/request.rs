@@ -13,6 +13,12 @@
 //!
 //! The bounds of the whole request come before single envelopes: a client that drops the one bad envelope that it
 //! was told of, and meets the bound only then, has been told the lesser half.
+//!
+//! # The caller's share of verdict 4
+//! What is read here needs no clock, no history and no chain. The checks that do (key packages, identity updates)
+//! are the caller's, and each of them can fail at a lower index than the one that failed here. So a failure comes
+//! with the envelopes below it: when one of those fails, its index is the answer (API-223), and when the check of
+//! one has no outcome, it is still certain that the request is refused. [`Publish::first_indexes`] has the number to name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,20 +67,28 @@ impl Default for PublishLimits {
     }
 }
 
-/// A publish whose every envelope may be stored.
+/// Envelopes that may be stored, as far as can be said without a clock, a history or a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Publish {
     /// Distinct envelopes (API-222), in order of their first occurrence.
     pub envelopes: Vec<Admitted>,
     /// For each envelope of the request, its place in `envelopes` (API-221).
     pub slots: Vec<u32>,
+    /// For each of `envelopes`, its first index in the request, which a failure of it names (API-223). Ascending.
+    pub first_indexes: Vec<u32>,
 }
 
 /// Why a publish is refused before anything is asked of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublishRefusal {
     /// `INVALID_ARGUMENT`, with this detail.
-    Invalid(PublishFailure),
+    Invalid {
+        /// What is at fault.
+        failure: PublishFailure,
+        /// The envelopes below `failure.index`, all of which passed here: one that fails a later check has the lower
+        /// index. Empty when the whole request is at fault, and cut off where [`Self::ResponseTooLong`] was certain.
+        below: Publish,
+    },
     /// `OUT_OF_RANGE`: the response, one `EnvelopeMeta` per envelope, is over `max_response_bytes` however the store
     /// answers. Refused before it is stored, which API-290 lets a client find out.
     ResponseTooLong,
@@ -176,6 +190,7 @@ impl<'a> Reading<'a> {
         let slot = u32::try_from(self.publish.envelopes.len()).expect("bounded by the length of a request");
         self.by_hash.insert(canonical.hash, slot);
         self.publish.slots.push(slot);
+        self.publish.first_indexes.push(self.index);
         self.publish.envelopes.push(Admitted { topic, canonical, is_commit_or_proposal });
         Ok(())
     }
@@ -217,7 +232,7 @@ impl<'a> Reading<'a> {
             ));
         }
         if let Some(failure) = self.failure {
-            return Err(PublishRefusal::Invalid(failure));
+            return Err(PublishRefusal::Invalid { failure, below: self.publish });
         }
         if self.response_len > max_response_bytes {
             return Err(PublishRefusal::ResponseTooLong);
@@ -256,5 +271,6 @@ fn undecodable() -> PublishRefusal {
 }
 
 fn whole_request(reason: Reason, message: String) -> PublishRefusal {
-    PublishRefusal::Invalid(PublishFailure { index: None, reason, message })
+    let failure = PublishFailure { index: None, reason, message };
+    PublishRefusal::Invalid { failure, below: Publish::default() }
 }

@@ -255,7 +255,7 @@ fn api_230_the_signature_key_of_a_key_package_has_32_bytes() {
     let package = |key: &[u8]| {
         let len = u8::try_from(key.len()).unwrap();
         let len: &[u8] = if len < 64 { &[len] } else { &[0x40, len] };
-        let (head, encryption_key, credential) = ([0, 1, 0x77, 0x77, 0], [0], [0, 1, 0]);
+        let (head, encryption_key, credential) = ([0, 2, 0, 7, 0], [0], [0, 1, 0]);
         let (capabilities, update, extensions, signature) = ([0; 5], [2], [0], [0]);
         [
             &head,
@@ -272,7 +272,7 @@ fn api_230_the_signature_key_of_a_key_package_has_32_bytes() {
         ]
         .concat()
     };
-    // An unknown suite, no init key, no signatures, another source: none of it is syntax.
+    // Another version, no init key, no signatures, another source: none of it is syntax.
     accepted(&key_package(package(&[5; 32])), Kind::KeyPackage, &[5; 32]);
     for len in (0..100).filter(|&len| len != 32) {
         malformed(&key_package(package(&vec![5; len])), Rejection::SignatureKeyLength(len));

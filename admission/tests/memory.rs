@@ -30,7 +30,7 @@ fn grows_at_most<T>(bytes: usize, what: impl FnOnce() -> T) -> T {
 
 fn reason(verdict: Result<sealog_admission::Publish, PublishRefusal>) -> (Option<u32>, Reason) {
     match verdict {
-        Err(PublishRefusal::Invalid(failure)) => (failure.index, failure.reason),
+        Err(PublishRefusal::Invalid { failure, .. }) => (failure.index, failure.reason),
         other => panic!("{:?}", other.map(|publish| publish.slots.len())),
     }
 }

@@ -28,10 +28,13 @@ fn read(envelopes: &[ClientEnvelope], limits: &PublishLimits) -> Result<Publish,
 
 #[track_caller]
 fn refused(verdict: Result<Publish, PublishRefusal>, index: Option<u32>, reason: Reason) {
-    let Err(PublishRefusal::Invalid(failure)) = verdict else { panic!("{verdict:?}") };
+    let Err(PublishRefusal::Invalid { failure, below }) = verdict else { panic!("{verdict:?}") };
     let PublishFailure { index: actual, reason: actual_reason, message } = failure;
     assert_eq!((actual, actual_reason), (index, reason), "{message}");
     assert!(!message.is_empty());
+    if index.is_none() {
+        assert_eq!(below, Publish::default(), "the whole request is at fault");
+    }
 }
 
 /// A Welcome on topic number `topic`, different for each `content`.
@@ -58,6 +61,7 @@ fn api_221_api_222_each_envelope_has_a_slot_and_duplicates_share_one() {
     assert_eq!(publish.slots, [0, 1, 0, 2, 1, 0]);
     let kept: Vec<_> = publish.envelopes.iter().map(|admitted| admitted.canonical.clone()).collect();
     assert_eq!(kept, [&a, &b, &c].map(Canonical::of));
+    assert_eq!(publish.first_indexes, [0, 1, 3]);
 }
 
 #[test]
@@ -109,6 +113,18 @@ fn api_223_the_lowest_failing_envelope_is_named() {
     refused(read(&[good.clone(), bad(), long.clone()], &limits), Some(1), Reason::MalformedPayload);
     refused(read(&[good.clone(), good, long, bad()], &limits), Some(2), Reason::TooLarge);
     refused(read(&[bad()], &limits), Some(0), Reason::MalformedPayload);
+}
+
+/// A check of the caller's may fail at a lower index, so a failure brings along what is below it.
+#[test]
+fn api_223_a_failure_comes_with_the_envelopes_below_it() {
+    let [a, b] = [letter(1, b"a"), letter(2, b"b")];
+    let request = [a.clone(), b.clone(), a.clone(), bad(), letter(3, b"c"), b.clone()];
+    let Err(PublishRefusal::Invalid { failure, below }) = read(&request, &PublishLimits::default()) else {
+        panic!("a failure")
+    };
+    assert_eq!(failure.index, Some(3));
+    assert_eq!(Ok(below), read(&request[..3], &PublishLimits::default()));
 }
 
 #[test]

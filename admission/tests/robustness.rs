@@ -6,66 +6,14 @@ mod support;
 mod targets;
 
 use openmls::prelude::tls_codec::Deserialize;
-use openmls::prelude::{KeyPackageIn, MlsMessageIn, ProtocolMessage};
+use openmls::prelude::{MlsMessageIn, ProtocolMessage};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::select;
 use sealog_admission::admit;
-use support::mls::{GROUP_MESSAGES, KEY_PACKAGES, OTHER_MESSAGES};
-use support::{group_message, key_package};
-
-/// Damage that a real object may take.
-#[derive(Clone, Debug)]
-enum Damage {
-    Set(Index, u8),
-    Flip(Index, u8),
-    Cut(Index),
-    Insert(Index, Vec<u8>),
-    Remove(Index),
-    Repeat(Index, Index),
-}
-
-fn damage() -> impl Strategy<Value = Vec<Damage>> {
-    let one = prop_oneof![
-        (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Damage::Set(at, byte)),
-        (any::<Index>(), 0..8_u8).prop_map(|(at, bit)| Damage::Flip(at, 1 << bit)),
-        any::<Index>().prop_map(Damage::Cut),
-        (any::<Index>(), vec(any::<u8>(), 1..5)).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
-        any::<Index>().prop_map(Damage::Remove),
-        (any::<Index>(), any::<Index>()).prop_map(|(from, to)| Damage::Repeat(from, to)),
-    ];
-    vec(one, 0..4)
-}
-
-/// Most fields that select anything stand at the start, so that half of the positions are taken from there.
-fn position(index: Index, len: usize) -> usize {
-    if index.index(2) == 0 { index.index(len.min(120)) } else { index.index(len) }
-}
-
-fn apply(mut bytes: Vec<u8>, damage: &[Damage]) -> Vec<u8> {
-    for damage in damage {
-        if bytes.is_empty() {
-            break;
-        }
-        let len = bytes.len();
-        match damage {
-            Damage::Set(at, byte) => bytes[position(*at, len)] = *byte,
-            Damage::Flip(at, bits) => bytes[position(*at, len)] ^= bits,
-            Damage::Cut(at) => bytes.truncate(at.index(len)),
-            Damage::Insert(at, more) => {
-                let at = position(*at, len);
-                bytes.splice(at..at, more.iter().copied());
-            }
-            Damage::Remove(at) => drop(bytes.remove(position(*at, len))),
-            Damage::Repeat(from, to) => {
-                let piece = bytes[from.index(len)..].to_vec();
-                bytes.truncate(to.index(len));
-                bytes.extend(piece);
-            }
-        }
-    }
-    bytes
-}
+use support::damage::{apply, damage};
+use support::group_message;
+use support::mls::{GROUP_MESSAGES, KEY_PACKAGES, NOW, OTHER_MESSAGES};
 
 fn mls_messages() -> Vec<Vec<u8>> {
     GROUP_MESSAGES.iter().chain(OTHER_MESSAGES.iter()).map(|sample| sample.bytes.clone()).collect()
@@ -106,22 +54,6 @@ proptest! {
             prop_assert!(verdict.is_err());
         }
     }
-
-    #[test]
-    fn api_230_a_key_package_that_openmls_reads_is_admitted(
-        package in select(key_packages()),
-        damage in damage(),
-    ) {
-        let bytes = apply(package, &damage);
-        let verdict = admit(&key_package(bytes.clone()));
-        if let Ok(package) = KeyPackageIn::tls_deserialize_exact(&bytes) {
-            let key = package.unverified_credential().signature_key;
-            match verdict {
-                Ok(admitted) => prop_assert_eq!(admitted.topic.identifier(), key.as_slice()),
-                Err(rejection) => prop_assert_ne!(key.as_slice().len(), 32, "{}", rejection),
-            }
-        }
-    }
 }
 
 proptest! {
@@ -136,6 +68,7 @@ proptest! {
         let bytes = apply(message, &damage);
         targets::group_message(&bytes);
         targets::key_package(&bytes);
+        targets::key_package_check(&[&NOW.to_be_bytes(), &bytes[..]].concat());
     }
 
     /// The fuzz targets, on anything.

@@ -1,12 +1,11 @@
 //! The shared vectors: objects made by other tools, with the verdict that each must get.
-//!
-//! This suite runs the groups that structural admission decides. A key package that fails a deep check
-//! (`REASON_INVALID_KEY_PACKAGE`) is not decided here.
 
 mod support;
 
 use prost::Message;
+use sealog_admission::key_package::check;
 use sealog_admission::{PublishLimits, admit, read_publish};
+use sealog_proto::backend::publish_error::Reason;
 use sealog_proto::backend::{
     ClientEnvelope, CommitLogEntry, PublishRequest, WelcomeMessage, client_envelope::Payload,
 };
@@ -65,25 +64,23 @@ fn api_230_sec_015_commit_log_vectors() {
 
 #[test]
 fn api_230_api_235_key_package_vectors() {
-    /// Cases of which the vectors say that either reason is as good: the structure is sound, so a deep check decides.
-    const EITHER_REASON: [&str; 2] = [
-        "leaf carries an extension that is not for leaves (required capabilities)",
-        "unknown cipher suite 0x7777",
-    ];
     for case in cases("key_packages") {
         let name = text(&case, "name");
-        let verdict = admit(&key_package(unhex(text(&case, "key_package_tls_serialized"))));
-        let malformed = case["reason"] == "REASON_MALFORMED_PAYLOAD" && !EITHER_REASON.contains(&name);
-        match verdict {
-            Ok(admitted) if !malformed => {
-                if let Some(topic) = case["topic"].as_str() {
-                    assert_eq!(admitted.topic.as_bytes()[..], unhex(topic), "{name}");
-                }
+        let bytes = unhex(text(&case, "key_package_tls_serialized"));
+        let now_seconds = case["now_seconds"].as_u64().expect("a time");
+        let verdict = admit(&key_package(bytes.clone()))
+            .and_then(|admitted| check(&bytes, now_seconds).map(|()| admitted));
+        match (verdict, text(&case, "expect")) {
+            (Ok(admitted), "accept") => {
+                assert_eq!(admitted.topic.as_bytes()[..], unhex(text(&case, "topic")), "{name}");
             }
-            Err(rejection) if malformed => {
-                assert_eq!(rejection.reason().as_str_name(), text(&case, "reason"), "{name}");
+            (Err(rejection), "reject") => {
+                assert_eq!(rejection.reason().as_str_name(), text(&case, "reason"), "{name}: {rejection}");
+                // What is malformed is so before duplicates are looked up, what is invalid only after.
+                let is_malformed = rejection.reason() == Reason::MalformedPayload;
+                assert_eq!(admit(&key_package(bytes)).is_err(), is_malformed, "{name}");
             }
-            verdict => panic!("{name}: malformed is {malformed}, got {verdict:?}"),
+            (verdict, expect) => panic!("{name}: expected {expect}, got {verdict:?}"),
         }
     }
 }

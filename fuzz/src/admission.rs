@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use prost::Message;
+use sealog_admission::key_package::check;
 use sealog_admission::{Admitted, Publish, PublishLimits, PublishRefusal, Rejection, admit, read_publish};
 use sealog_proto::associations::IdentityUpdate;
 use sealog_proto::backend::publish_error::Reason;
@@ -19,8 +20,15 @@ use sealog_proto::canonical::Canonical;
 use sealog_proto::{Kind, Topic};
 
 /// Every target.
-pub const ALL: [fn(&[u8]); 6] =
-    [publish_request, group_message, key_package, welcome, identity_update, commit_log_entry];
+pub const ALL: [fn(&[u8]); 7] = [
+    publish_request,
+    group_message,
+    key_package,
+    key_package_check,
+    welcome,
+    identity_update,
+    commit_log_entry,
+];
 
 /// `GroupMessage.data`: what follows an accepted message changes nothing but the stored bytes (SEC-010).
 pub fn group_message(data: &[u8]) {
@@ -39,6 +47,22 @@ pub fn key_package(data: &[u8]) {
     if judge(Kind::KeyPackage, package(data.to_vec())).is_ok() {
         assert!(judge(Kind::KeyPackage, package([data, &[0]].concat())).is_err());
         assert!(judge(Kind::KeyPackage, package(data[..data.len() - 1].to_vec())).is_err());
+    }
+}
+
+/// Eight bytes of time and a key package: what is malformed is so before the check and at any time, and what is
+/// valid stops being so.
+pub fn key_package_check(data: &[u8]) {
+    let Some((&now, data)) = data.split_first_chunk() else { return };
+    let package = KeyPackage { key_package_tls_serialized: data.to_vec().into() };
+    let admitted = judge(Kind::KeyPackage, Payload::KeyPackage(package));
+    match (check(data, u64::from_be_bytes(now)), admitted) {
+        (Ok(()), Ok(_)) => {
+            let expired = check(data, u64::MAX).expect_err("no lifetime reaches so far");
+            assert_eq!(expired.reason(), Reason::InvalidKeyPackage);
+        }
+        (Err(invalid), Ok(_)) => assert_eq!(invalid.reason(), Reason::InvalidKeyPackage),
+        (verdict, Err(malformed)) => assert_eq!(verdict, Err(malformed)),
     }
 }
 
@@ -97,16 +121,20 @@ const LIMITS: PublishLimits = PublishLimits {
 pub fn publish_request(data: &[u8]) {
     let verdict = read_publish(Bytes::copy_from_slice(data), &LIMITS);
     let verdict = verdict.map_err(|refusal| match refusal {
-        PublishRefusal::Invalid(failure) => Some((failure.index, failure.reason)),
+        PublishRefusal::Invalid { failure, below } => Some((failure.index, failure.reason, below)),
         PublishRefusal::ResponseTooLong => None,
     });
     assert_eq!(verdict, model(data));
 }
 
+/// Index, reason, and what passed below the index.
+type Failure = (Option<u32>, Reason, Publish);
+
 /// The rules of `read_publish`, written for clarity: `Err(None)` is a response that is too long.
-fn model(data: &[u8]) -> Result<Publish, Option<(Option<u32>, Reason)>> {
+fn model(data: &[u8]) -> Result<Publish, Option<Failure>> {
+    let whole_request = |reason| Err(Some((None, reason, Publish::default())));
     let Ok(request) = PublishRequest::decode(data) else {
-        return Err(Some((None, Reason::MalformedPayload)));
+        return whole_request(Reason::MalformedPayload);
     };
     let mut publish = Publish::default();
     let mut topics = BTreeSet::new();
@@ -121,28 +149,34 @@ fn model(data: &[u8]) -> Result<Publish, Option<(Option<u32>, Reason)>> {
         let verdict = verdict.and_then(|admitted| {
             let first = topics.insert(admitted.topic.clone());
             response_len += 46 + admitted.topic.as_bytes().len();
+            if failure.is_some() || response_len > LIMITS.max_response_bytes {
+                // Nothing more is kept, and so nothing is compared.
+                return Ok(());
+            }
             let same = |kept: &Admitted| kept.canonical.hash == admitted.canonical.hash;
             let slot = publish.envelopes.iter().position(same);
-            // Not looked for once the response is certain to be too long.
-            let is_answerable = response_len <= LIMITS.max_response_bytes;
-            if is_answerable && slot.is_none() && is_identity(&admitted.topic) && !first {
+            if slot.is_none() && is_identity(&admitted.topic) && !first {
                 return Err(Reason::InvalidIdentityUpdate);
             }
             publish.slots.push(slot.unwrap_or(publish.envelopes.len()).try_into().expect("few"));
             if slot.is_none() {
+                publish.first_indexes.push(index);
                 publish.envelopes.push(admitted);
             }
             Ok(())
         });
         if let (Err(reason), None) = (verdict, failure) {
-            failure = Some((Some(index), reason));
+            failure = Some((index, reason));
         }
     }
     if request.encoded_len() > LIMITS.max_request_bytes || topics.len() > LIMITS.max_publish_topics {
-        return Err(Some((None, Reason::TooLarge)));
+        return whole_request(Reason::TooLarge);
     }
-    if failure.is_some() || response_len > LIMITS.max_response_bytes {
-        return Err(failure);
+    if let Some((index, reason)) = failure {
+        return Err(Some((Some(index), reason, publish)));
+    }
+    if response_len > LIMITS.max_response_bytes {
+        return Err(None);
     }
     Ok(publish)
 }

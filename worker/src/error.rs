@@ -108,7 +108,7 @@ impl From<PublishFailure> for Status {
 impl From<PublishRefusal> for Status {
     fn from(refusal: PublishRefusal) -> Self {
         match refusal {
-            PublishRefusal::Invalid(failure) => failure.into(),
+            PublishRefusal::Invalid { failure, .. } => failure.into(),
             PublishRefusal::ResponseTooLong => Self::new(
                 Code::OutOfRange,
                 "the answer to so many envelopes would be too long; nothing was stored: split the request",

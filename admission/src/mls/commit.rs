@@ -41,10 +41,10 @@ pub(super) fn proposal(reader: &mut Reader<'_>) -> Result<()> {
             let _group_id = reader.vector()?;
             let _version = reader.u16()?;
             let _cipher_suite = reader.u16()?;
-            extensions(reader)
+            extensions(reader).map(drop)
         }
         // group_context_extensions
-        7 => extensions(reader),
+        7 => extensions(reader).map(drop),
         // app_data_update (draft)
         8 => app_data_update(reader),
         // app_ephemeral (draft)

@@ -25,6 +25,9 @@ pub enum SyntaxError {
         /// What it held.
         value: u16,
     },
+    /// The data of an extension is not what its type holds.
+    #[error("the data of an extension of type {0} is not what this type holds")]
+    ExtensionData(u16),
     /// One list of extensions has a type twice.
     #[error("extension type {0} stands twice in one list")]
     RepeatedExtension(u16),
@@ -49,6 +52,11 @@ impl<'a> Reader<'a> {
             0 => Ok(()),
             left => Err(SyntaxError::TrailingBytes(left)),
         }
+    }
+
+    /// The bytes that were read since the reader stood at `start`.
+    pub(super) fn since(&self, start: &Self) -> &'a [u8] {
+        &start.rest[..start.rest.len() - self.rest.len()]
     }
 
     /// `opaque field[len]`.
@@ -81,7 +89,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `opaque field<V>`: a length of 1, 2 or 4 bytes in its shortest form, and as many bytes.
-    pub(super) fn vector(&mut self) -> Result<&'a [u8]> {
+    pub(crate) fn vector(&mut self) -> Result<&'a [u8]> {
         let first = self.u8()?;
         let head = u32::from(first & 0b0011_1111);
         let (len, shortest_for) = match first >> 6 {

@@ -9,6 +9,8 @@ use openmls::schedule::{ExternalPsk, PreSharedKeyId, Psk};
 use openmls_basic_credential::SignatureKeyPair;
 use openmls_rust_crypto::OpenMlsRustCrypto;
 use openmls_traits::types::SignatureScheme;
+use prost::Message;
+use sealog_proto::MlsCredential;
 
 pub(crate) const GROUP_ID: [u8; 16] = *b"sixteen byte id.";
 const SUITE: Ciphersuite = Ciphersuite::MLS_128_DHKEMX25519_CHACHA20POLY1305_SHA256_Ed25519;
@@ -47,7 +49,7 @@ pub(crate) static KEY_PACKAGES: LazyLock<Vec<(Vec<u8>, Vec<u8>)>> = LazyLock::ne
     let client = Client::new("carol");
     let full = KeyPackage::builder()
         .mark_as_last_resort()
-        .key_package_lifetime(Lifetime::new(3600))
+        .key_package_lifetime(lifetime())
         .leaf_node_capabilities(Capabilities::new(
             None,
             None,
@@ -66,6 +68,13 @@ pub(crate) static KEY_PACKAGES: LazyLock<Vec<(Vec<u8>, Vec<u8>)>> = LazyLock::ne
         .to_vec()
 });
 
+/// Every key package here is valid at this time, in seconds, and at the time of openmls, which reads a clock.
+pub(crate) const NOW: u64 = 1_500;
+
+fn lifetime() -> Lifetime {
+    Lifetime::init(NOW, u64::MAX)
+}
+
 struct Client {
     provider: OpenMlsRustCrypto,
     signer: SignatureKeyPair,
@@ -77,17 +86,21 @@ impl Client {
         let provider = OpenMlsRustCrypto::default();
         let signer = SignatureKeyPair::new(SignatureScheme::ED25519).expect("a key pair");
         signer.store(provider.storage()).expect("a stored key pair");
+        let identity = MlsCredential { inbox_id: name.to_owned() }.encode_to_vec();
         let credential = CredentialWithKey {
-            credential: BasicCredential::new(name.into()).into(),
+            credential: BasicCredential::new(identity).into(),
             signature_key: signer.public().into(),
         };
         Self { provider, signer, credential }
     }
 
     fn key_package(&self) -> KeyPackage {
-        let bundle =
-            KeyPackage::builder().build(SUITE, &self.provider, &self.signer, self.credential.clone());
-        bundle.expect("a key package").key_package().clone()
+        KeyPackage::builder()
+            .key_package_lifetime(lifetime())
+            .build(SUITE, &self.provider, &self.signer, self.credential.clone())
+            .expect("a key package")
+            .key_package()
+            .clone()
     }
 
     fn group(&self, policy: WireFormatPolicy) -> MlsGroup {

@@ -1,6 +1,8 @@
 //! What the tests of admission share. Each test binary uses its part.
 #![allow(dead_code)]
 
+pub(crate) mod damage;
+pub(crate) mod key_package;
 pub(crate) mod mls;
 
 use prost::Message;

@@ -15,6 +15,7 @@ const ROOTS: &[&str] = &[
     "google/rpc/status.proto",
     "grpc/health/v1/health.proto",
     "sealog/internal/v1/internal.proto",
+    "sealog/internal/v1/identity.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

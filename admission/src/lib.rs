@@ -8,6 +8,7 @@
 
 mod commit_log;
 mod group_message;
+pub mod identity;
 mod identity_update;
 pub mod key_package;
 mod mls;

@@ -4,6 +4,7 @@ use sealog_proto::backend::publish_error::Reason;
 use thiserror::Error;
 
 use crate::key_package::KeyPackageFault;
+use crate::identity::IdentityRejection;
 use crate::mls::SyntaxError;
 
 /// Why an envelope is not stored. The text tells a client developer what to change; it names no identifier (SEC-051).
@@ -55,6 +56,10 @@ pub enum Rejection {
     #[error("the request already carries another update of this inbox: publish one, then the next")]
     SecondUpdateOfInbox,
 
+    /// The update is none that the rules for identities admit.
+    #[error(transparent)]
+    Identity(#[from] IdentityRejection),
+
     /// `serialized_commit_log_entry` does not decode.
     #[error("serialized_commit_log_entry is no PlaintextCommitLogEntry: serialize one into it")]
     CommitLogEntry,
@@ -87,6 +92,7 @@ impl Rejection {
             | Self::CommitLogEntry
             | Self::CommitLogGroupIdLength(_) => Reason::MalformedPayload,
             Self::InvalidKeyPackage(_) => Reason::InvalidKeyPackage,
+            Self::Identity(rejection) => rejection.reason(),
             Self::SecondUpdateOfInbox => Reason::InvalidIdentityUpdate,
             Self::TooManyActions { .. } | Self::EnvelopeTooLong { .. } => Reason::TooLarge,
         }

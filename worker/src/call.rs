@@ -119,7 +119,10 @@ async fn served(
     let outcome = answer(method, &deployment, request, headers, mode).await;
     let outcome = match method {
         Method::Publish => outcome.map_err(Status::with_publish_detail),
-        Method::Query | Method::QueryNewest | Method::HealthCheck => outcome,
+        Method::Query
+        | Method::QueryNewest
+        | Method::VerifySmartContractWalletSignatures
+        | Method::HealthCheck => outcome,
     };
     let code = outcome.as_ref().map_or_else(|status| status.code, |_| Code::Ok);
     deployment.counters.request(method.name(), code);

@@ -7,7 +7,7 @@ use sealog_admission::PublishLimits;
 use sealog_proto::Kind;
 use sha2::{Digest, Sha256};
 
-use crate::transport::CEILING_BYTES;
+use crate::{chain::Chains, transport::CEILING_BYTES};
 
 /// One request may have to call every partition twice and more, and the platform allows 1,000 calls for each.
 const MAX_LOG_PARTITIONS: u64 = 256;
@@ -60,6 +60,10 @@ pub struct Config {
     pub limits: Limits,
     /// How long envelopes are kept at least.
     pub retention: Retention,
+    /// `CHAINS`: the nodes that are asked about smart-contract wallets.
+    pub chains: Chains,
+    /// `CHAIN_TIMEOUT_MS`: how long a node may take for one answer.
+    pub chain_timeout: Duration,
     /// `MAX_PUBLISH_DURATION_MS`: our own time limit for a publish.
     pub max_publish_duration: Duration,
     /// `STATUS_TOKEN`: opens the page for operators; without it the page does not exist.
@@ -82,6 +86,8 @@ pub struct Limits {
     pub max_newest_metadata_topics: usize,
     /// `MAX_NEWEST_FULL_TOPICS`: topics of a `QueryNewest` with envelopes.
     pub max_newest_full_topics: usize,
+    /// `MAX_SCW_SIGNATURES`: smart-contract-wallet signatures in one identity update, or to verify in one call.
+    pub max_scw_signatures: usize,
 }
 
 /// Seconds from storing an envelope to its expiry (OPS-001).
@@ -139,6 +145,8 @@ impl Config {
                 welcome: settings.retention("RETENTION_WELCOME_SECONDS")?,
                 key_package: settings.retention("RETENTION_KEY_PACKAGE_SECONDS")?,
             },
+            chains: settings.chains()?,
+            chain_timeout: Duration::from_millis(settings.number("CHAIN_TIMEOUT_MS", 5_000, 100, 60_000)?),
             max_publish_duration: Duration::from_millis(settings.number(
                 "MAX_PUBLISH_DURATION_MS",
                 10_000,
@@ -201,6 +209,12 @@ impl Settings {
         self.number(name, NINETY_DAYS, 1, MAX_RETENTION_SECONDS)
     }
 
+    fn chains(&mut self) -> Result<Chains, ConfigError> {
+        let name = "CHAINS";
+        let chains = self.0.remove(name).map(|text| Chains::parse(&text)).transpose();
+        Ok(chains.map_err(|error| ConfigError::Contradiction(name, error.to_string()))?.unwrap_or_default())
+    }
+
     fn token(&mut self, name: &'static str) -> Result<Option<TokenDigest>, ConfigError> {
         match self.0.remove(name) {
             Some(token) if token.len() < MIN_TOKEN_BYTES => {
@@ -226,6 +240,7 @@ impl Settings {
             default_query_limit: self.limit("DEFAULT_QUERY_LIMIT", 100, MAX_COUNT)?,
             max_newest_metadata_topics: self.count("MAX_NEWEST_METADATA_TOPICS", 1_000)?,
             max_newest_full_topics: self.count("MAX_NEWEST_FULL_TOPICS", 100)?,
+            max_scw_signatures: self.count("MAX_SCW_SIGNATURES", 100)?,
         };
         if limits.default_query_limit > limits.max_query_limit {
             return Err(ConfigError::Contradiction(
@@ -280,6 +295,9 @@ mod tests {
         assert_eq!(config.limits.default_query_limit, 100);
         assert_eq!(config.limits.max_newest_metadata_topics, 1_000);
         assert_eq!(config.limits.max_newest_full_topics, 100);
+        assert_eq!(config.limits.max_scw_signatures, 100);
+        assert_eq!(config.chains, Chains::default());
+        assert_eq!(config.chain_timeout, Duration::from_secs(5));
         assert_eq!(config.max_publish_duration, Duration::from_secs(10));
         assert_eq!(config.status_token, None);
     }
@@ -294,6 +312,8 @@ mod tests {
         }
         assert!(blames(read(&[("LOG_PARTITIONS", "257")]), "LOG_PARTITIONS"));
         assert!(blames(read_with("STATUS_TOKEN", "short"), "STATUS_TOKEN"));
+        assert!(blames(read_with("CHAINS", "https://node.example"), "CHAINS "));
+        assert!(blames(read_with("CHAIN_TIMEOUT_MS", "99"), "CHAIN_TIMEOUT_MS"));
         assert!(blames(read_with("DEFAULT_QUERY_LIMIT", "1001"), "DEFAULT_QUERY_LIMIT"));
     }
 

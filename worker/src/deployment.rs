@@ -8,6 +8,7 @@ use wasm_bindgen::JsCast;
 use worker::{Env, console_error};
 
 use crate::{
+    chain::Verifier,
     config::{Config, ConfigError},
     counters::Counters,
     error::Status,
@@ -21,6 +22,8 @@ pub struct Deployment {
     pub config: Config,
     /// The objects.
     pub store: Store,
+    /// The chains.
+    pub verifier: Verifier,
     /// What was done so far.
     pub counters: Counters,
 }
@@ -47,7 +50,8 @@ impl Deployment {
         let config = Config::read(settings(env))?;
         let objects = Objects::new(env).map_err(|error| ConfigError::Binding(error.message))?;
         let store = Store::new(objects, config.log_partitions);
-        Ok(Self { config, store, counters: Counters::default() })
+        let verifier = Verifier::new(config.chains.clone(), config.chain_timeout);
+        Ok(Self { config, store, verifier, counters: Counters::default() })
     }
 }
 

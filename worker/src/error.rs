@@ -15,6 +15,7 @@ use sealog_proto::{
 };
 
 use crate::{
+    chain::ChainError,
     config::ConfigError,
     fan_out::FanOutError,
     transport::{
@@ -193,6 +194,15 @@ impl From<FanOutError> for Status {
     }
 }
 
+impl From<ChainError> for Status {
+    fn from(error: ChainError) -> Self {
+        Self::new(
+            Code::Unavailable,
+            format!("the signature has no verdict, repeat the request later: {error}"),
+        )
+    }
+}
+
 impl From<CallError> for Status {
     fn from(error: CallError) -> Self {
         match error.kind {
@@ -212,7 +222,7 @@ impl From<CallError> for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::text::TextError;
+    use crate::{chain::ChainFailure, transport::text::TextError};
 
     #[test]
     fn api_281_each_condition_has_the_code_of_the_status_table() {
@@ -232,6 +242,7 @@ mod tests {
             (Status::from(TopicError::Empty).code, Code::InvalidArgument),
             (Status::from(FanOutError::TooLong { limit: 1 }).code, Code::OutOfRange),
             (Status::from(FanOutError::Stalled).code, Code::Internal),
+            (Status::from(ChainError { chain: 1, failure: ChainFailure::NoRoute }).code, Code::Unavailable),
             (Status::answer_too_long(2, 1).code, Code::OutOfRange),
             (Status::deadline().code, Code::DeadlineExceeded),
             (call(Kind::Deadline), Code::DeadlineExceeded),

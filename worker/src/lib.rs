@@ -13,6 +13,7 @@ use worker::{
 pub use sealog_objects::{Directory, LogPartition, Sequencer};
 
 pub mod call;
+pub mod chain;
 pub mod config;
 pub mod counters;
 mod deadline;

@@ -9,6 +9,8 @@ pub enum Method {
     Query,
     /// `QueryService/QueryNewest`
     QueryNewest,
+    /// `IdentityService/VerifySmartContractWalletSignatures`
+    VerifySmartContractWalletSignatures,
     /// `grpc.health.v1.Health/Check`
     HealthCheck,
 }
@@ -20,6 +22,9 @@ impl Method {
             Self::Publish => "PublishService/Publish",
             Self::Query => "QueryService/Query",
             Self::QueryNewest => "QueryService/QueryNewest",
+            Self::VerifySmartContractWalletSignatures => {
+                "IdentityService/VerifySmartContractWalletSignatures"
+            }
             Self::HealthCheck => "Health/Check",
         }
     }
@@ -58,9 +63,9 @@ pub fn route(path: &str) -> Route {
         "/xmtp.backend.v1.IdentityService/GetInboxIds" => Route::NotBuilt(
             "this build keeps no index of identifiers: read the inbox's identity topic with QueryService/Query",
         ),
-        "/xmtp.backend.v1.IdentityService/VerifySmartContractWalletSignatures" => Route::NotBuilt(
-            "this build has no access to chains: verify the signatures at a chain node of your own",
-        ),
+        "/xmtp.backend.v1.IdentityService/VerifySmartContractWalletSignatures" => {
+            Route::Served(Method::VerifySmartContractWalletSignatures)
+        }
         "/xmtp.backend.v1.ConfigurationService/GetConfiguration" => Route::NotBuilt(
             "this build does not publish its limits: the defaults of the API apply unless its operator says otherwise",
         ),

@@ -12,6 +12,7 @@ mod health;
 mod publish;
 mod query;
 mod query_newest;
+mod verify_signatures;
 
 /// Serves one call.
 pub async fn serve(method: Method, deployment: &Deployment, message: Bytes) -> Result<Answer, Status> {
@@ -19,6 +20,7 @@ pub async fn serve(method: Method, deployment: &Deployment, message: Bytes) -> R
         Method::Publish => publish::serve(deployment, message).await,
         Method::Query => query::serve(deployment, message).await,
         Method::QueryNewest => query_newest::serve(deployment, message).await,
+        Method::VerifySmartContractWalletSignatures => verify_signatures::serve(deployment, message).await,
         Method::HealthCheck => health::serve(message),
     }
 }

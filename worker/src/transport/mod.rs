@@ -4,7 +4,7 @@
 //! HTTP 200 with two frames in the body: the message, unless the call failed, and the trailers with the status.
 //!
 //! What can be judged without JavaScript is pure and tested natively: [`frame`], [`text`], [`body`], [`metadata`],
-//! [`timeout`], [`answer`]. [`request`] and [`response`] are the thin glue to the platform's `Request` and `Response`.
+//! [`timeout`], [`answer`]. [`request`], [`response`] and `stream` are the thin glue to the platform's types.
 
 pub mod answer;
 pub mod body;
@@ -14,6 +14,7 @@ pub mod js;
 pub mod metadata;
 pub mod request;
 pub mod response;
+pub(crate) mod stream;
 pub mod text;
 pub mod timeout;
 

@@ -175,38 +175,51 @@ fn rule_13_no_time_is_handed_out_above_the_stored_limit() {
     }
 }
 
+fn shape(log_partitions: u32, directory_partitions: u32) -> JoinRequest {
+    JoinRequest { log_partitions, directory_partitions }
+}
+
 #[test]
 fn join_fixes_the_number_of_partitions_for_ever() {
     let mut bench = Bench::new(8);
     bench.restart();
-    let reply = bench
-        .sequencer
-        .join(&bench.storage, &JoinRequest { log_partitions: 1, ..JoinRequest::default() })
-        .unwrap();
-    assert_eq!(reply.log_partitions, 8);
-    let refused = bench.sequencer.reserve(
-        &bench.storage,
-        NOON,
-        &ReserveRequest { participant: Some(participant::log(8)), ..ask(1, 1) },
+    let reply = bench.sequencer.join(&bench.storage, &shape(1, 4)).unwrap();
+    assert_eq!((reply.log_partitions, reply.directory_partitions), (8, 4), "the first number heard of each");
+    bench.restart();
+    let reply = bench.sequencer.join(&bench.storage, &shape(8, 2)).unwrap();
+    assert_eq!((reply.log_partitions, reply.directory_partitions), (8, 4));
+    for (stranger, setting) in
+        [(participant::log(8), "LOG_PARTITIONS"), (participant::directory(4), "DIRECTORY_PARTITIONS")]
+    {
+        let request = ReserveRequest { participant: Some(stranger), ..ask(1, 0) };
+        let refused = bench.sequencer.reserve(&bench.storage, NOON, &request);
+        let Err(CommandError::Refused(failure)) = refused else { panic!("{stranger:?} does not exist") };
+        assert_eq!(failure.kind(), Kind::Configuration);
+        assert!(failure.message.contains(setting), "{}", failure.message);
+    }
+}
+
+#[test]
+fn join_of_a_worker_older_than_the_directories_fixes_none() {
+    let mut bench = Bench::new(1);
+    let writes = bench.storage.writes.get();
+    let reply = bench.sequencer.join(&bench.storage, &shape(1, 0)).unwrap();
+    assert_eq!((reply.directory_partitions, bench.storage.writes.get()), (0, writes));
+    let request = ReserveRequest { participant: Some(participant::directory(7)), ..ask(1, 0) };
+    assert!(
+        bench.sequencer.reserve(&bench.storage, NOON, &request).is_ok(),
+        "nothing says how many there are"
     );
-    let Err(CommandError::Refused(failure)) = refused else { panic!("partition 8 does not exist") };
-    assert_eq!(failure.kind(), Kind::Configuration);
-    assert!(failure.message.contains("LOG_PARTITIONS"));
 }
 
 #[test]
 fn join_refuses_a_deployment_without_partitions() {
     let storage = Storage::default();
     let (mut sequencer, _) = Sequencer::load(&storage).unwrap();
-    let refused = sequencer.join(&storage, &JoinRequest { log_partitions: 0, ..JoinRequest::default() });
+    let refused = sequencer.join(&storage, &shape(0, 1));
     assert!(matches!(refused, Err(CommandError::Refused(_))));
-    assert_eq!(
-        sequencer
-            .join(&storage, &JoinRequest { log_partitions: 3, ..JoinRequest::default() })
-            .unwrap()
-            .log_partitions,
-        3
-    );
+    let reply = sequencer.join(&storage, &shape(3, 2)).unwrap();
+    assert_eq!((reply.log_partitions, reply.directory_partitions), (3, 2), "the refusal left nothing behind");
 }
 
 #[test]

@@ -97,19 +97,31 @@ impl Sequencer {
         unfinished.then_some(Action::Alarm { after: NUDGE_AFTER }).into_iter().collect()
     }
 
-    /// Command `join`: fixes the number of log partitions the first time, tells it ever after.
+    /// Command `join`: fixes how many log partitions and Directories there are the first time it hears, tells it ever
+    /// after.
     ///
-    /// Idempotent. Writes once in the life of a deployment. The worker calls it before its first other call and
-    /// refuses to work when the answer is not its own setting: topics would be looked for where they are not.
+    /// Idempotent. Writes once in the life of a deployment, and once more in one that is older than its Directories. The
+    /// worker calls it before its first other call and refuses to work when the answer is not its own setting: topics
+    /// and identifiers would be looked for where they are not.
     pub fn join(&mut self, sql: &dyn Sql, request: &JoinRequest) -> Result<JoinReply, CommandError> {
-        if self.stored.log_partitions == 0 {
+        let Stored { log_partitions, directory_partitions, .. } = &mut self.stored;
+        let before = (*log_partitions, *directory_partitions);
+        if *log_partitions == 0 {
             if request.log_partitions == 0 {
                 return Err(CommandError::refused(Kind::Configuration, "LOG_PARTITIONS must be at least 1"));
             }
-            self.stored.log_partitions = request.log_partitions;
+            *log_partitions = request.log_partitions;
+        }
+        if *directory_partitions == 0 {
+            // A worker older than the Directories names no number.
+            *directory_partitions = request.directory_partitions;
+        }
+        let reply =
+            JoinReply { log_partitions: *log_partitions, directory_partitions: *directory_partitions };
+        if before != (reply.log_partitions, reply.directory_partitions) {
             self.stored.save(sql)?;
         }
-        Ok(JoinReply { log_partitions: self.stored.log_partitions, ..JoinReply::default() })
+        Ok(reply)
     }
 
     /// Command `reserve` (rules 1 to 5): ids, a time, and the decisions that the participant has not confirmed.
@@ -163,16 +175,19 @@ impl Sequencer {
         self.epoch
     }
 
-    /// Whether such a participant exists. Only the number of log partitions is kept here.
+    /// Whether such a participant exists.
     fn check(&self, participant: Option<Participant>) -> Result<Participant, CommandError> {
         let Some(participant) = participant else {
             return Err(CommandError::refused(Kind::BadCommand, "the request names no participant"));
         };
-        if participant.kind() == Role::Log && participant.index >= self.stored.log_partitions {
-            let message = format!(
-                "partition {} of LOG_PARTITIONS = {} does not exist",
-                participant.index, self.stored.log_partitions
-            );
+        let (setting, number) = match participant.kind() {
+            Role::Log => ("LOG_PARTITIONS", self.stored.log_partitions),
+            // Until a worker says how many there are, any may.
+            Role::Directory if self.stored.directory_partitions == 0 => return Ok(participant),
+            Role::Directory => ("DIRECTORY_PARTITIONS", self.stored.directory_partitions),
+        };
+        if participant.index >= number {
+            let message = format!("partition {} of {setting} = {number} does not exist", participant.index);
             return Err(CommandError::refused(Kind::Configuration, message));
         }
         Ok(participant)

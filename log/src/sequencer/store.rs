@@ -39,6 +39,11 @@ const MIGRATIONS: &[Migration] = &[
             "CREATE TABLE tombstones (txid BLOB PRIMARY KEY) STRICT, WITHOUT ROWID",
         ],
     },
+    Migration {
+        version: 3,
+        // 0 until a worker says how many.
+        statements: &["ALTER TABLE sequencer ADD COLUMN directory_partitions INTEGER NOT NULL DEFAULT 0"],
+    },
 ];
 
 #[derive(Clone, Debug)]
@@ -51,6 +56,8 @@ pub(super) struct Stored {
     pub(super) boundary: u64,
     /// The deployment's number of log partitions; 0 = not known yet.
     pub(super) log_partitions: u32,
+    /// The deployment's number of Directories; 0 = not known yet, as in a deployment older than they are.
+    pub(super) directory_partitions: u32,
     /// No id above `boundary` was given out: a new instance need hear nobody (rule 19).
     pub(super) clean: bool,
 }
@@ -59,31 +66,41 @@ impl Stored {
     pub(super) fn load(sql: &dyn Sql) -> Result<Self, Fault> {
         migrate(sql, MIGRATIONS)?;
         let row = sql
-            .first("SELECT block_end, clock_limit, boundary, log_partitions, clean FROM sequencer", &[])?
+            .first(
+                "SELECT block_end, clock_limit, boundary, log_partitions, directory_partitions, clean
+                 FROM sequencer",
+                &[],
+            )?
             .ok_or(Fault::Invariant("the sequencer has its row"))?;
         Ok(Self {
             block_end: row[0].uint8()?,
             clock_limit: row[1].uint8()?,
             boundary: row[2].uint8()?,
-            log_partitions: u32::try_from(row[3].integer()?).map_err(|_| {
-                Fault::Invariant("the stored number of log partitions is a number of partitions")
-            })?,
-            clean: row[4].integer()? != 0,
+            log_partitions: partitions(&row[3])?,
+            directory_partitions: partitions(&row[4])?,
+            clean: row[5].integer()? != 0,
         })
     }
 
     pub(super) fn save(&self, sql: &dyn Sql) -> Result<(), Fault> {
         Ok(sql.run(
-            "UPDATE sequencer SET block_end = ?, clock_limit = ?, boundary = ?, log_partitions = ?, clean = ?",
+            "UPDATE sequencer SET block_end = ?, clock_limit = ?, boundary = ?, log_partitions = ?,
+             directory_partitions = ?, clean = ?",
             &[
                 Param::Blob(&blob8(self.block_end)),
                 Param::Blob(&blob8(self.clock_limit)),
                 Param::Blob(&blob8(self.boundary)),
                 Param::Integer(self.log_partitions.into()),
+                Param::Integer(self.directory_partitions.into()),
                 Param::Integer(self.clean.into()),
             ],
         )?)
     }
+}
+
+fn partitions(column: &Value) -> Result<u32, Fault> {
+    let stored = u32::try_from(column.integer()?);
+    stored.map_err(|_| Fault::Invariant("a stored number of partitions is one"))
 }
 
 pub(super) fn load_decisions(sql: &dyn Sql) -> Result<Vec<Transaction>, Fault> {

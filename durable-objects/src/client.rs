@@ -6,10 +6,12 @@ use js_sys::{Math, Reflect, Uint8Array};
 use prost::Message;
 use sealog_log::{MILLISECOND, Nanos, SECOND};
 use sealog_proto::internal::{
-    ApplyReply, ApplyRequest, BoundaryReply, BoundaryRequest, DecideReply, DecideRequest, Failure, JoinReply,
-    JoinRequest, NewestReply, NewestRequest, Participant, ReadReply, ReadRequest, ReserveReply,
-    ReserveRequest, ResolveReply, ResolveRequest, SettleReply, SettleRequest, StageReply, StageRequest,
-    StoreReply, StoreRequest, WithdrawReply, WithdrawRequest, failure::Kind, participant::Kind as Role,
+    ApplyReply, ApplyRequest, AssociateReply, AssociateRequest, BoundaryReply, BoundaryRequest, DecideReply,
+    DecideRequest, Failure, HistoryReply, HistoryRequest, InboxesReply, InboxesRequest, JoinReply,
+    JoinRequest, KnownReply, KnownRequest, LookupReply, LookupRequest, NewestReply, NewestRequest,
+    Participant, ReadReply, ReadRequest, ReserveReply, ReserveRequest, ResolveReply, ResolveRequest,
+    SettleReply, SettleRequest, StageReply, StageRequest, StoreReply, StoreRequest, WithdrawReply,
+    WithdrawRequest, failure::Kind, participant::Kind as Role,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -127,6 +129,35 @@ impl Objects {
         self.partition(partition, command::NEWEST, request, READ_DEADLINE).await
     }
 
+    /// `history` at a log partition: identity logs, in one snapshot (API-232).
+    pub async fn history(&self, partition: u32, request: HistoryRequest) -> Result<HistoryReply, CallError> {
+        self.partition(partition, command::HISTORY, request, READ_DEADLINE).await
+    }
+
+    /// `known` at a log partition: which envelopes are stored (API-222).
+    pub async fn known(&self, partition: u32, request: KnownRequest) -> Result<KnownReply, CallError> {
+        self.partition(partition, command::KNOWN, request, READ_DEADLINE).await
+    }
+
+    /// `inboxes` at a log partition: its identity topics, in order.
+    pub async fn inboxes(&self, partition: u32, request: InboxesRequest) -> Result<InboxesReply, CallError> {
+        self.partition(partition, command::INBOXES, request, READ_DEADLINE).await
+    }
+
+    /// `lookup` at a Directory: the inbox of each key (API-270, API-299).
+    pub async fn lookup(&self, directory: u32, request: LookupRequest) -> Result<LookupReply, CallError> {
+        self.directory(directory, command::LOOKUP, request, READ_DEADLINE).await
+    }
+
+    /// `associate` at a Directory: what identity updates did to identifiers.
+    pub async fn associate(
+        &self,
+        directory: u32,
+        request: AssociateRequest,
+    ) -> Result<AssociateReply, CallError> {
+        self.directory(directory, command::ASSOCIATE, request, STEP_DEADLINE).await
+    }
+
     /// The closed allocation boundary (API-203).
     pub async fn boundary(&self) -> Result<BoundaryReply, CallError> {
         self.sequencer(command::BOUNDARY, BoundaryRequest {}, READ_DEADLINE, ATTEMPTS).await
@@ -189,12 +220,10 @@ impl Objects {
         command: &'static str,
         request: Q,
     ) -> Result<R, CallError> {
-        let namespace = match to.kind() {
-            Role::Log => &self.partitions,
-            Role::Directory => &self.directories,
-        };
-        self.count(command);
-        call(namespace, &to.index.to_string(), command, request, STEP_DEADLINE, ATTEMPTS).await
+        match to.kind() {
+            Role::Log => self.partition(to.index, command, request, STEP_DEADLINE).await,
+            Role::Directory => self.directory(to.index, command, request, STEP_DEADLINE).await,
+        }
     }
 
     async fn partition<Q: Message, R: Message + Default>(
@@ -206,6 +235,17 @@ impl Objects {
     ) -> Result<R, CallError> {
         self.count(command);
         call(&self.partitions, &partition.to_string(), command, request, deadline, ATTEMPTS).await
+    }
+
+    async fn directory<Q: Message, R: Message + Default>(
+        &self,
+        directory: u32,
+        command: &'static str,
+        request: Q,
+        deadline: Nanos,
+    ) -> Result<R, CallError> {
+        self.count(command);
+        call(&self.directories, &directory.to_string(), command, request, deadline, ATTEMPTS).await
     }
 }
 

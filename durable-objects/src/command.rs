@@ -19,6 +19,11 @@ pub(crate) const WITHDRAW: &str = "withdraw";
 pub(crate) const APPLY: &str = "apply";
 pub(crate) const DECIDE: &str = "decide";
 pub(crate) const RESOLVE: &str = "resolve";
+pub(crate) const HISTORY: &str = "history";
+pub(crate) const KNOWN: &str = "known";
+pub(crate) const INBOXES: &str = "inboxes";
+pub(crate) const ASSOCIATE: &str = "associate";
+pub(crate) const LOOKUP: &str = "lookup";
 pub(crate) const BOUNDARY: &str = "boundary";
 
 const REPLY: u8 = 0;

@@ -2,16 +2,15 @@
 
 use std::rc::Rc;
 
-use sealog_log::directory::Directory as Machine;
-use sealog_log::participant::Reply;
+use sealog_log::directory::{self, Directory as Machine};
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::worker_sys::DurableObjectState;
 use worker::{Env, State};
 
 use crate::command;
-use crate::participant::{Shell, only};
+use crate::participant::Shell;
 
-/// Keeps which inbox holds which handle.
+/// Keeps which inboxes identifiers are associated with, and which inbox holds which handle.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Directory(Rc<Shell<Machine>>);
@@ -29,22 +28,15 @@ impl Directory {
     pub async fn call(&self, command: String, body: Vec<u8>) -> Vec<u8> {
         let shell = Rc::clone(&self.0);
         match command.as_str() {
-            command::STAGE => command::answer(
-                &shell.now(body, |machine, sql, now, request| machine.stage(sql, now, &request)),
-            ),
-            command::WITHDRAW => {
-                command::answer(&shell.now(body, |machine, sql, _, request| machine.withdraw(sql, &request)))
-            }
-            command::APPLY => {
-                let answer = shell
-                    .later(body, |machine, _, now, call, request| machine.apply(now, call, &request))
-                    .await;
-                command::answer(&only(answer, |reply| match reply {
-                    Reply::Apply(reply) => Some(reply),
-                    Reply::Store(_) => None,
+            command::ASSOCIATE => {
+                command::answer(&shell.now(body, |machine, sql, _, request| {
+                    Ok((machine.associate(sql, &request)?, Vec::new()))
                 }))
             }
-            _ => command::answer::<()>(&Err(command::unknown())),
+            command::LOOKUP => command::answer(
+                &shell.now(body, |_, sql, _, request| Ok((directory::lookup(sql, &request)?, Vec::new()))),
+            ),
+            _ => shell.call(&command, body).await,
         }
     }
 

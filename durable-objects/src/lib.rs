@@ -12,6 +12,7 @@ mod clock;
 mod command;
 mod directory;
 mod externs;
+mod instance;
 mod log_partition;
 mod participant;
 mod publish;

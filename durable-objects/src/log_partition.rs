@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use sealog_log::participant::Reply;
 use sealog_log::partition::{self, Partition};
-use sealog_proto::internal::{ApplyReply, StoreReply};
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::worker_sys::DurableObjectState;
 use worker::{Env, State};
@@ -34,7 +33,10 @@ impl LogPartition {
                 let answer = shell
                     .later(body, |machine, _, now, call, request| Ok(machine.publish(now, call, request)))
                     .await;
-                command::answer(&only(answer, stored))
+                command::answer(&only(answer, |reply| match reply {
+                    Reply::Store(reply) => Some(reply),
+                    Reply::Apply(_) => None,
+                }))
             }
             command::READ => command::answer(
                 &shell.now(body, |_, sql, _, request| Ok((partition::read(sql, &request)?, Vec::new()))),
@@ -42,41 +44,24 @@ impl LogPartition {
             command::NEWEST => command::answer(
                 &shell.now(body, |_, sql, _, request| Ok((partition::newest(sql, &request)?, Vec::new()))),
             ),
-            command::STAGE => command::answer(
-                &shell.now(body, |machine, sql, now, request| machine.stage(sql, now, &request)),
+            command::HISTORY => command::answer(
+                &shell.now(body, |_, sql, _, request| Ok((partition::history(sql, &request)?, Vec::new()))),
             ),
-            command::WITHDRAW => command::answer(
-                &shell.now(body, |machine, sql, now, request| machine.withdraw(sql, now, &request)),
+            command::KNOWN => command::answer(
+                &shell.now(body, |_, sql, _, request| Ok((partition::known(sql, &request)?, Vec::new()))),
             ),
-            command::APPLY => {
-                let answer = shell
-                    .later(body, |machine, sql, now, call, request| machine.apply(sql, now, call, request))
-                    .await;
-                command::answer(&only(answer, applied))
-            }
+            command::INBOXES => command::answer(
+                &shell.now(body, |_, sql, _, request| Ok((partition::inboxes(sql, &request)?, Vec::new()))),
+            ),
             command::SETTLE => command::answer(
                 &shell.now(body, |machine, sql, now, request| Ok(machine.settle(sql, now, &request)?)),
             ),
-            _ => command::answer::<()>(&Err(command::unknown())),
+            _ => shell.call(&command, body).await,
         }
     }
 
     /// Called by the platform, at least once for each alarm that was set.
     pub fn alarm(&self) {
         self.0.alarm();
-    }
-}
-
-fn stored(reply: Reply) -> Option<StoreReply> {
-    match reply {
-        Reply::Store(reply) => Some(reply),
-        Reply::Apply(_) => None,
-    }
-}
-
-fn applied(reply: Reply) -> Option<ApplyReply> {
-    match reply {
-        Reply::Apply(reply) => Some(reply),
-        Reply::Store(_) => None,
     }
 }

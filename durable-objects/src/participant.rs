@@ -8,9 +8,10 @@ use futures::channel::oneshot;
 use prost::Message;
 use sealog_log::participant::{Action, CallId, Machine, Reply};
 use sealog_log::{CommandError, Fault, MILLISECOND, Nanos, Sql, Txid};
-use sealog_proto::internal::{Failure, ReserveRequest, ResolveRequest, failure::Kind};
+use sealog_proto::internal::{AssociateRequest, Failure, ReserveRequest, ResolveRequest, failure::Kind};
 use worker::{Env, State};
 
+use crate::instance::Instance;
 use crate::storage::ObjectStorage;
 use crate::{CallError, Objects, clock, command};
 
@@ -22,8 +23,7 @@ pub(crate) struct Shell<M> {
     /// The other objects, or which binding is missing.
     objects: Result<Objects, CallError>,
     storage: ObjectStorage,
-    /// Loaded by the first event, and again after a fault.
-    machine: RefCell<Option<M>>,
+    machine: Instance<M>,
     /// The calls that wait for the machine's answer.
     waiting: RefCell<HashMap<CallId, oneshot::Sender<Answer>>>,
     last_call: Cell<CallId>,
@@ -37,7 +37,7 @@ impl<M: Machine + 'static> Shell<M> {
             storage: ObjectStorage::new(&state),
             state,
             objects: Objects::new(env),
-            machine: RefCell::default(),
+            machine: Instance::new(M::NAME),
             waiting: RefCell::default(),
             last_call: Cell::default(),
             wakes_at: Cell::default(),
@@ -78,44 +78,41 @@ impl<M: Machine + 'static> Shell<M> {
         })
     }
 
+    /// The commands that every participant has: those of transactions.
+    pub(crate) async fn call(self: &Rc<Self>, command: &str, body: Vec<u8>) -> Vec<u8> {
+        match command {
+            command::STAGE => command::answer(
+                &self.now(body, |machine, sql, now, request| machine.stage(sql, now, &request)),
+            ),
+            command::WITHDRAW => command::answer(
+                &self.now(body, |machine, sql, now, request| machine.withdraw(sql, now, &request)),
+            ),
+            command::APPLY => {
+                let answer = self
+                    .later(body, |machine, sql, now, call, request| machine.apply(sql, now, call, request))
+                    .await;
+                command::answer(&only(answer, |reply| match reply {
+                    Reply::Apply(reply) => Some(reply),
+                    Reply::Store(_) => None,
+                }))
+            }
+            _ => command::answer::<()>(&Err(command::unknown())),
+        }
+    }
+
     pub(crate) fn alarm(self: &Rc<Self>) {
         // A fault has reached the log, and the next event starts the machine anew, with its alarm. Nothing is thrown:
         // the platform drops an alarm that throws too often.
-        let _ = self.with_machine(|machine, _| Ok(((), machine.alarm(clock::now()))));
+        let _ = self.with_machine(|machine, storage| Ok(((), machine.alarm(storage, clock::now())?)));
     }
 
-    /// Runs `run` on the machine, then does what it says. A fault ends the machine: its calls are answered, memory is
-    /// forgotten, and the next event loads it anew.
+    /// Runs `run` on the machine, then does what it says.
     fn with_machine<R>(
         self: &Rc<Self>,
         run: impl FnOnce(&mut M, &dyn Sql) -> Result<(R, Vec<Action>), CommandError>,
     ) -> Result<R, Failure> {
-        let mut slot = self.machine.borrow_mut();
-        let mut actions = Vec::new();
-        let outcome = match slot.take() {
-            Some(machine) => Ok(machine),
-            None => self.index().and_then(|index| M::load(&self.storage, clock::now(), index)).map(
-                |(machine, first)| {
-                    actions = first;
-                    machine
-                },
-            ),
-        }
-        .map_err(CommandError::Fault)
-        .and_then(|machine| run(slot.insert(machine), &self.storage));
-        let reply = match outcome {
-            Ok((reply, more)) => {
-                actions.extend(more);
-                Ok(reply)
-            }
-            Err(error) => {
-                if matches!(error, CommandError::Fault(_)) {
-                    actions = slot.take().map(M::abandon).unwrap_or_default();
-                }
-                Err(command::command_error(M::NAME, error))
-            }
-        };
-        drop(slot);
+        let load = || M::load(&self.storage, clock::now(), self.index()?);
+        let (actions, reply) = self.machine.run(load, M::abandon, |machine| run(machine, &self.storage));
         for action in actions {
             self.perform(action);
         }
@@ -139,6 +136,9 @@ impl<M: Machine + 'static> Shell<M> {
                 self.state.wait_until(Rc::clone(self).reserve(request, deadline));
             }
             Action::Resolve { txid } => self.state.wait_until(Rc::clone(self).resolve(txid)),
+            Action::Associate { directory, request, through } => {
+                self.state.wait_until(Rc::clone(self).associate(directory, request, through));
+            }
             Action::Wake { after } => {
                 let at = clock::now() + after;
                 let running = self.wakes_at.get();
@@ -175,6 +175,16 @@ impl<M: Machine + 'static> Shell<M> {
         let _ = self.with_machine(|machine, storage| {
             let decided = decided.map(|reply| reply.decided);
             Ok(((), machine.resolved(storage, clock::now(), txid, decided)?))
+        });
+    }
+
+    async fn associate(self: Rc<Self>, directory: u32, request: AssociateRequest, through: u64) {
+        let delivered = match &self.objects {
+            Ok(objects) => objects.associate(directory, request).await.is_ok(),
+            Err(_) => false,
+        };
+        let _ = self.with_machine(|machine, storage| {
+            Ok(((), machine.associated(storage, clock::now(), directory, through, delivered)?))
         });
     }
 

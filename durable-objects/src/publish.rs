@@ -4,8 +4,8 @@ use futures::StreamExt;
 use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
 use js_sys::Math;
+use sealog_log::Nanos;
 use sealog_log::coordinator::{Action, Coordinator, Outcome, Part, Random};
-use sealog_log::{Nanos, participant};
 use sealog_proto::backend::EnvelopeMeta;
 use sealog_proto::internal::{
     ApplyReply, DecideReply, NewEnvelope, Participant, StageReply, StoreRequest, failure::Kind,
@@ -19,7 +19,8 @@ use crate::{CONNECTIONS, CallError, Objects, clock};
 /// How a publish ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Published {
-    /// All of it is stored: one entry per part, with the metadata of its envelopes, as the rows say.
+    /// All of it is stored: one entry per part, in order, with the metadata of its envelopes as the rows say; a Directory
+    /// has none.
     Stored(Vec<Vec<EnvelopeMeta>>),
     /// Nothing was stored: the identity history moved (API-232).
     HeadMoved,
@@ -39,28 +40,18 @@ enum Event {
 }
 
 impl Objects {
-    /// Publishes the envelopes of each partition, all or nothing (API-220), and tries for no longer than `patience`.
+    /// Publishes the parts, one per participant, all or nothing (API-220), and tries for no longer than `patience`.
     ///
-    /// One partition commits on its own, in one flush. Several go through stage, decide, apply. The same envelopes may
-    /// be published again whatever became of the call (API-222, API-224).
-    pub async fn publish(
-        &self,
-        mut parts: Vec<(u32, Vec<NewEnvelope>)>,
-        patience: Duration,
-    ) -> Result<Published, CallError> {
-        if parts.len() == 1 {
-            let (partition, envelopes) = parts.remove(0);
-            return self.publish_to_one(partition, envelopes).await;
+    /// One log partition commits on its own, in one flush. Whatever else goes through stage, decide, apply: several log
+    /// partitions, and claims at Directories beside at least one of them. The same parts may be published again whatever
+    /// became of the call (API-222, API-224).
+    pub async fn publish(&self, mut parts: Vec<Part>, patience: Duration) -> Result<Published, CallError> {
+        if parts.len() == 1
+            && let Some(Part { participant, envelopes, .. }) = parts.pop_if(|part| part.claims.is_empty())
+        {
+            return self.publish_to_one(participant.index, envelopes).await;
         }
-        let order: Vec<u32> = parts.iter().map(|(partition, _)| *partition).collect();
-        let parts = parts
-            .into_iter()
-            .map(|(partition, envelopes)| Part {
-                participant: participant::log(partition),
-                envelopes,
-                claims: Vec::new(),
-            })
-            .collect();
+        let order: Vec<Participant> = parts.iter().map(|part| part.participant).collect();
         let now = clock::now();
         let (coordinator, first) = Coordinator::new(parts, now, now + nanos(patience), random()?);
         self.run(coordinator, first, &order).await
@@ -84,7 +75,7 @@ impl Objects {
         &self,
         mut coordinator: Coordinator,
         first: Vec<Action>,
-        order: &[u32],
+        order: &[Participant],
     ) -> Result<Published, CallError> {
         let mut todo = VecDeque::from(first);
         let mut calls = FuturesUnordered::new();
@@ -132,14 +123,13 @@ impl Objects {
     }
 }
 
-fn ended(outcome: Outcome, coordinator: &Coordinator, order: &[u32]) -> Result<Published, CallError> {
+fn ended(outcome: Outcome, coordinator: &Coordinator, order: &[Participant]) -> Result<Published, CallError> {
     match outcome {
         Outcome::Stored(metas) => {
-            let mut by_partition: HashMap<u32, Vec<EnvelopeMeta>> =
-                coordinator.participants().map(|participant| participant.index).zip(metas).collect();
-            Ok(Published::Stored(
-                order.iter().map(|partition| by_partition.remove(partition).unwrap_or_default()).collect(),
-            ))
+            let mut of: HashMap<Participant, Vec<EnvelopeMeta>> =
+                coordinator.participants().zip(metas).collect();
+            let in_order = order.iter().map(|participant| of.remove(participant).unwrap_or_default());
+            Ok(Published::Stored(in_order.collect()))
         }
         Outcome::HeadMoved => Ok(Published::HeadMoved),
         Outcome::Taken => Ok(Published::Taken),

@@ -1,6 +1,5 @@
 //! The class of the sequencer: one object, named `global`.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::StreamExt;
@@ -12,6 +11,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::worker_sys::DurableObjectState;
 use worker::{Env, State};
 
+use crate::instance::Instance;
 use crate::storage::ObjectStorage;
 use crate::{CONNECTIONS, CallError, Objects, clock, command};
 
@@ -26,8 +26,7 @@ struct Shell {
     /// The other objects, or which binding is missing.
     objects: Result<Objects, CallError>,
     storage: ObjectStorage,
-    /// Loaded by the first event, and again after a fault.
-    machine: RefCell<Option<Machine>>,
+    machine: Instance<Machine>,
 }
 
 #[wasm_bindgen]
@@ -38,7 +37,12 @@ impl Sequencer {
     pub fn new(state: DurableObjectState, env: Env) -> Self {
         let state = State::from(state);
         let storage = ObjectStorage::new(&state);
-        Self(Rc::new(Shell { storage, state, objects: Objects::new(&env), machine: RefCell::default() }))
+        Self(Rc::new(Shell {
+            storage,
+            state,
+            objects: Objects::new(&env),
+            machine: Instance::new("sequencer"),
+        }))
     }
 
     /// Runs one command. See `sealog_log::sequencer` for what each does, writes, and who repeats it.
@@ -107,36 +111,14 @@ impl Shell {
         Ok(BoundaryReply { boundary })
     }
 
-    /// Runs `run` on the machine, then does what it says. A fault ends the machine: memory is forgotten, the next event
-    /// loads it anew.
+    /// Runs `run` on the machine, then does what it says.
     fn with_machine<R>(
         self: &Rc<Self>,
         run: impl FnOnce(&mut Machine, &dyn Sql) -> Result<(R, Vec<Action>), CommandError>,
     ) -> Result<R, Failure> {
-        let mut slot = self.machine.borrow_mut();
-        let mut actions = Vec::new();
-        let loaded = match slot.take() {
-            Some(machine) => Ok(machine),
-            None => Machine::load(&self.storage).map(|(machine, first)| {
-                actions = first;
-                machine
-            }),
-        };
-        let outcome =
-            loaded.map_err(CommandError::Fault).and_then(|machine| run(slot.insert(machine), &self.storage));
-        let reply = match outcome {
-            Ok((reply, more)) => {
-                actions.extend(more);
-                Ok(reply)
-            }
-            Err(error) => {
-                if matches!(error, CommandError::Fault(_)) {
-                    *slot = None;
-                }
-                Err(command::command_error("sequencer", error))
-            }
-        };
-        drop(slot);
+        let load = || Machine::load(&self.storage);
+        let nobody_waits = |_| Vec::new();
+        let (actions, reply) = self.machine.run(load, nobody_waits, |machine| run(machine, &self.storage));
         for action in actions {
             self.perform(action);
         }

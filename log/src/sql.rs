@@ -87,6 +87,14 @@ impl Value {
         }
     }
 
+    /// Binary data, or NULL.
+    pub fn optional_blob(&self) -> Result<Option<Bytes>, SqlError> {
+        match self {
+            Self::Null => Ok(None),
+            _ => self.blob().map(Some),
+        }
+    }
+
     /// Says the type only: a value must not reach a log (SEC-051).
     fn unexpected(&self, wanted: &str) -> SqlError {
         let found = match self {

@@ -3,6 +3,7 @@
 
 use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
+use sealog_log::{coordinator::Part, participant};
 use sealog_objects::{CallError, Objects, Published};
 use sealog_proto::{
     internal::{JoinRequest, NewEnvelope, NewestReply, NewestRequest, ReadReply, ReadRequest, failure::Kind},
@@ -33,7 +34,12 @@ impl Store {
         patience: Duration,
     ) -> Result<Published, Status> {
         self.join().await?;
-        logged(self.objects.publish(parts, patience).await)
+        let parts = parts.into_iter().map(|(partition, envelopes)| Part {
+            participant: participant::log(partition),
+            envelopes,
+            claims: Vec::new(),
+        });
+        logged(self.objects.publish(parts.collect(), patience).await)
     }
 
     /// Reads rows from one partition.

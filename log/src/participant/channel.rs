@@ -2,6 +2,7 @@
 
 use sealog_proto::internal::{Participant, ReserveReply, ReserveRequest};
 
+use super::doubled;
 use crate::{MILLISECOND, Nanos, SECOND};
 
 /// How long a participant with something to confirm waits for traffic that would carry it (rule 16).
@@ -161,9 +162,4 @@ impl Channel {
         self.failures = self.failures.saturating_add(1);
         true
     }
-}
-
-/// `first`, doubled `times` times, at most `last`.
-fn doubled(first: Nanos, times: u32, last: Nanos) -> Nanos {
-    first.saturating_mul(1 << times.min(16)).min(last)
 }

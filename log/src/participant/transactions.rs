@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use sealog_proto::internal::Decided;
+
 use super::Action;
 use crate::{Fault, Migration, Nanos, Param, SECOND, Sql, Txid, Value, blob8};
 
@@ -83,17 +85,29 @@ impl Transactions {
         self.staged.contains_key(txid)
     }
 
+    /// The bytes of a transaction that is staged here.
+    pub(crate) fn staged(&self, txid: &Txid) -> Option<u64> {
+        self.staged.get(txid).map(|staged| staged.bytes)
+    }
+
     pub(crate) fn ended(&self, txid: &Txid) -> Option<Ended> {
         self.ended.get(txid).copied()
     }
 
-    /// What must be true of a decided transaction that is not staged here (assertion e): it was applied before. After
-    /// its time the memory of what ended is gone: then it counts as applied (rule 10).
-    pub(crate) fn assert_applied(&self, txid: &Txid, clock: Nanos) -> Result<(), Fault> {
-        let ended = self.ended(txid);
+    /// The transaction that a decision is about, if it is to be applied here; `None` when it was before.
+    ///
+    /// One that is not staged has been applied (assertion e). After its time the memory of what ended is gone: then it
+    /// counts as applied (rule 10).
+    pub(crate) fn decided(&self, decided: &Decided, clock: Nanos) -> Result<Option<Txid>, Fault> {
+        let txid = Txid::parse(&decided.txid).ok_or(Fault::Invariant("a decision names a txid"))?;
+        if self.is_staged(&txid) {
+            return Ok(Some(txid));
+        }
+        let ended = self.ended(&txid);
         Fault::assert(ended != Some(Ended::Aborted), "a decided transaction was not aborted here")?;
         let known = ended.is_some() || txid.not_after() < clock;
-        Fault::assert(known, "a decided transaction is staged or finished")
+        Fault::assert(known, "a decided transaction is staged or finished")?;
+        Ok(None)
     }
 
     /// Whether another `bytes` may be staged.

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use sealog_proto::internal::StoreRequest;
 
 use super::CallId;
-use crate::Nanos;
+use crate::{Nanos, participant};
 
 /// Bounds of one batch (rule 5): what one step may hold of the isolate's 128 MB and of its event's time.
 const BATCH_PUBLISHES: usize = 512;
 const BATCH_ENVELOPES: u32 = 2_048;
-const BATCH_BYTES: usize = 8 << 20;
+const BATCH_BYTES: u64 = 8 << 20;
 /// Bounds of the queue. Beyond them a publish is refused at once: waiting would only end in its time limit.
 const QUEUE_PUBLISHES: usize = 4_096;
-const QUEUE_BYTES: usize = 32 << 20;
+const QUEUE_BYTES: u64 = 32 << 20;
 
 /// One waiting publish.
 #[derive(Debug)]
@@ -21,12 +21,12 @@ pub(super) struct Waiting {
     pub(super) call: CallId,
     pub(super) request: StoreRequest,
     pub(super) since: Nanos,
-    bytes: usize,
+    bytes: u64,
 }
 
 impl Waiting {
     pub(super) fn new(call: CallId, since: Nanos, request: StoreRequest) -> Self {
-        let bytes = request.envelopes.iter().map(|envelope| envelope.body.len()).sum();
+        let bytes = request.envelopes.iter().map(participant::size).sum();
         Self { call, request, since, bytes }
     }
 
@@ -39,7 +39,7 @@ impl Waiting {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Waiting>,
-    bytes: usize,
+    bytes: u64,
 }
 
 impl Queue {

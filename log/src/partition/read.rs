@@ -19,7 +19,7 @@ use crate::{Fault, Param, Sql, Value, blob8};
 /// the limit of 100 parameters.
 const CHUNKS: [usize; 3] = [1, 12, 96];
 /// Bytes of metadata and framing that a row adds to its body in an answer, generously.
-const ROW_OVERHEAD: u64 = 256;
+pub(super) const ROW_OVERHEAD: u64 = 256;
 
 /// Command `read`. Writes nothing. Anybody may repeat it.
 pub fn read(sql: &dyn Sql, request: &ReadRequest) -> Result<ReadReply, Fault> {

@@ -1,12 +1,12 @@
 //! Writing rows, many with one statement: a statement costs more than a row.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use sealog_proto::backend::EnvelopeMeta;
 use sealog_proto::internal::NewEnvelope;
 
-use super::store;
+use super::{history, outbox, store};
 use crate::{Fault, Nanos, Param, SECOND, Sql, blob8, uint8};
 
 /// Rows per statement: seven parameters each, under the limit of 100. A few fixed sizes keep the cache of prepared
@@ -35,6 +35,8 @@ pub(super) struct Written {
     pub(super) highest: Option<u64>,
     /// How many were stored; the others are duplicates.
     pub(super) stored: usize,
+    /// The Directories that are to hear of what was stored.
+    pub(super) owed: BTreeSet<u32>,
     /// One per envelope, in order: what its row says.
     pub(super) metas: Vec<EnvelopeMeta>,
 }
@@ -80,6 +82,7 @@ impl<'a> Rows<'a> {
             let meta = if inserted.contains(&id) {
                 self.written.stored += 1;
                 self.written.highest = Some(id);
+                self.insert_identity(id, envelope)?;
                 store::meta(envelope, id, self.server_ns, self.expiry(envelope)?)
             } else {
                 let stored = store::find(self.sql, &envelope.topic, &envelope.hash)?;
@@ -118,6 +121,15 @@ impl<'a> Rows<'a> {
             inserted.insert(uint8(&row[0].blob()?)?);
             Ok(ControlFlow::Continue(()))
         })?;
+        Ok(())
+    }
+
+    /// What identity updates bring along. Only a row that was stored has it: a duplicate changes nothing.
+    fn insert_identity(&mut self, id: u64, envelope: &NewEnvelope) -> Result<(), Fault> {
+        if let Some(facts) = &envelope.facts {
+            history::insert_facts(self.sql, &envelope.topic, id, facts)?;
+        }
+        self.written.owed.extend(outbox::insert(self.sql, id, envelope)?);
         Ok(())
     }
 

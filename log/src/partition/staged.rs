@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use prost::Message;
 use sealog_proto::internal::NewEnvelope;
 
-use crate::{Fault, Migration, Param, Sql, Txid, Value, blob8};
+use crate::{Fault, Migration, Param, Sql, SqlError, Txid, Value, blob8};
 
 /// One staged copy of an envelope, one staged update of an inbox (rule 15).
 pub(super) const MIGRATION: Migration = Migration {
@@ -26,12 +27,22 @@ pub(super) const MIGRATION: Migration = Migration {
     ],
 };
 
+/// `identity`: of an identity update, an encoded `NewEnvelope` with its facts and changes, and nothing else.
+pub(super) const IDENTITY: Migration =
+    Migration { version: 6, statements: &["ALTER TABLE staged ADD COLUMN identity BLOB"] };
+
 pub(super) fn insert(sql: &dyn Sql, txid: &Txid, ordinal: i64, envelope: &NewEnvelope) -> Result<(), Fault> {
     let head = envelope.expected_head.map(blob8);
+    let identity = NewEnvelope {
+        facts: envelope.facts.clone(),
+        changes: envelope.changes.clone(),
+        ..NewEnvelope::default()
+    };
+    let identity = (identity != NewEnvelope::default()).then(|| identity.encode_to_vec());
     Ok(sql.run(
         "INSERT INTO staged
-             (txid, ordinal, topic, hash, is_commit_or_proposal, retention_seconds, expected_head, body)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+             (txid, ordinal, topic, hash, is_commit_or_proposal, retention_seconds, expected_head, body, identity)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &[
             Param::Blob(txid.as_bytes()),
             Param::Integer(ordinal),
@@ -41,6 +52,7 @@ pub(super) fn insert(sql: &dyn Sql, txid: &Txid, ordinal: i64, envelope: &NewEnv
             Param::Blob(&blob8(envelope.retention_seconds)),
             head.as_ref().map_or(Param::Null, |head| Param::Blob(head)),
             Param::Blob(&envelope.body),
+            identity.as_ref().map_or(Param::Null, |identity| Param::Blob(identity)),
         ],
     )?)
 }
@@ -49,10 +61,13 @@ pub(super) fn insert(sql: &dyn Sql, txid: &Txid, ordinal: i64, envelope: &NewEnv
 pub(super) fn of(sql: &dyn Sql, txid: &Txid) -> Result<Vec<NewEnvelope>, Fault> {
     let mut envelopes = Vec::new();
     sql.query(
-        "SELECT topic, hash, body, is_commit_or_proposal, retention_seconds, expected_head
+        "SELECT topic, hash, body, is_commit_or_proposal, retention_seconds, expected_head, identity
          FROM staged WHERE txid = ? ORDER BY ordinal",
         &[Param::Blob(txid.as_bytes())],
         &mut |row| {
+            let identity = row[6].optional_blob()?.unwrap_or_default();
+            let NewEnvelope { facts, changes, .. } = NewEnvelope::decode(identity)
+                .map_err(|_| SqlError("what is staged of an identity update does not decode".to_owned()))?;
             envelopes.push(NewEnvelope {
                 topic: row[0].blob()?,
                 hash: row[1].blob()?,
@@ -63,7 +78,8 @@ pub(super) fn of(sql: &dyn Sql, txid: &Txid) -> Result<Vec<NewEnvelope>, Fault> 
                     Value::Null => None,
                     head => Some(head.uint8()?),
                 },
-                ..NewEnvelope::default()
+                facts,
+                changes,
             });
             Ok(ControlFlow::Continue(()))
         },
@@ -71,16 +87,11 @@ pub(super) fn of(sql: &dyn Sql, txid: &Txid) -> Result<Vec<NewEnvelope>, Fault> 
     Ok(envelopes)
 }
 
-/// How many envelopes a transaction has staged, and their bytes.
-pub(super) fn size(sql: &dyn Sql, txid: &Txid) -> Result<(u32, u64), Fault> {
-    let row = sql.first(
-        "SELECT count(*), coalesce(sum(length(body)), 0) FROM staged WHERE txid = ?",
-        &[Param::Blob(txid.as_bytes())],
-    )?;
+/// How many envelopes a transaction has staged.
+pub(super) fn count(sql: &dyn Sql, txid: &Txid) -> Result<u32, Fault> {
+    let row = sql.first("SELECT count(*) FROM staged WHERE txid = ?", &[Param::Blob(txid.as_bytes())])?;
     let row = row.ok_or(Fault::Invariant("a count is a row"))?;
-    let count = u32::try_from(row[0].integer()?).map_err(|_| Fault::Invariant("a count fits"))?;
-    let bytes = u64::try_from(row[1].integer()?).map_err(|_| Fault::Invariant("a size is not negative"))?;
-    Ok((count, bytes))
+    u32::try_from(row[0].integer()?).map_err(|_| Fault::Invariant("a count fits"))
 }
 
 pub(super) fn delete(sql: &dyn Sql, txid: &Txid) -> Result<(), Fault> {

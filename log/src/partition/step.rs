@@ -1,20 +1,22 @@
 //! The step: one reply of the sequencer becomes rows, all or nothing (rule 6).
 
+use std::collections::BTreeSet;
+
 use sealog_proto::internal::{Decided, NewEnvelope, ReserveReply, StoreReply, store_reply::Refusal};
 
 use super::queue::Waiting;
 use super::rows::{Rows, Written};
 use super::staged;
-use super::store::{self, Progress};
+use super::store::{self, Last};
 use crate::participant::{Ended, Transactions};
-use crate::{Fault, Nanos, Sql, Txid};
+use crate::{Fault, Nanos, Sql};
 
 /// What a step works on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input<'a> {
-    pub(super) before: &'a Progress,
-    /// `first_id` of the last reply that was applied.
-    pub(super) applied: u64,
+    pub(super) before: Last,
+    /// The participant's clock.
+    pub(super) clock: Nanos,
     pub(super) reply: &'a ReserveReply,
     pub(super) batch: &'a [Waiting],
 }
@@ -32,7 +34,9 @@ pub(super) enum Publish {
 pub(super) struct Outcome {
     /// One per publish of the batch, in order.
     pub(super) publishes: Vec<Publish>,
-    pub(super) progress: Progress,
+    pub(super) last: Last,
+    /// The Directories that are to hear of what was stored.
+    pub(super) owed: BTreeSet<u32>,
 }
 
 /// Runs the step. An error leaves storage as it was, and ends the instance.
@@ -41,18 +45,13 @@ pub(super) fn run(
     input: Input<'_>,
     transactions: &mut Transactions,
 ) -> Result<Outcome, Fault> {
-    let Input { before, applied, reply, batch } = input;
+    let Input { before, clock, reply, batch } = input;
     check(&input)?;
-    Fault::assert(reply.first_id >= applied, "replies move forward")?;
-    let mut outcome = Outcome { publishes: Vec::new(), progress: before.clone() };
+    let mut outcome = Outcome { publishes: Vec::new(), last: before, owed: BTreeSet::new() };
     sql.transaction(&mut || {
-        let progress = &mut outcome.progress;
-        let mut wrote = false;
         for decided in &reply.decided {
-            if let Some((highest, server_ns)) = apply(sql, before.clock, decided, transactions)? {
-                progress.highest = highest;
-                progress.server_ns = progress.server_ns.max(server_ns);
-                wrote = true;
+            if let Some(written) = apply(sql, clock, decided, transactions)? {
+                outcome.stored(&written, decided.server_ns);
             }
         }
         let locked = !transactions.is_empty();
@@ -61,10 +60,11 @@ pub(super) fn run(
             .iter()
             .map(|waiting| publish(&mut rows, &waiting.request.envelopes, locked))
             .collect::<Result<Vec<_>, Fault>>()?;
-        let Written { next, highest, metas, .. } = rows.finish()?;
+        let written = rows.finish()?;
         let ids_end = reply.first_id + u64::from(reply.count);
-        Fault::assert(next <= ids_end, "a step uses no more ids than it was given")?;
-        let mut metas = metas.into_iter();
+        Fault::assert(written.next <= ids_end, "a step uses no more ids than it was given")?;
+        outcome.stored(&written, reply.server_ns);
+        let mut metas = written.metas.into_iter();
         outcome.publishes = batch
             .iter()
             .zip(verdicts)
@@ -75,18 +75,19 @@ pub(super) fn run(
                 })
             })
             .collect();
-        if let Some(highest) = highest {
-            wrote = true;
-            progress.highest = highest;
-            progress.server_ns = reply.server_ns;
-        }
-        if wrote || reply.epoch > before.epoch {
-            progress.epoch = reply.epoch;
-            progress.save(sql)?;
-        }
-        Ok(())
+        if outcome.last == before { Ok(()) } else { outcome.last.save(sql) }
     })?;
     Ok(outcome)
+}
+
+impl Outcome {
+    /// Takes in what was written under this time.
+    fn stored(&mut self, written: &Written, server_ns: Nanos) {
+        if let Some(highest) = written.highest {
+            self.last = Last { highest, server_ns: self.last.server_ns.max(server_ns) };
+        }
+        self.owed.extend(&written.owed);
+    }
 }
 
 /// What must be true of a reply before anything is made of it (assertions b, d, g).
@@ -105,19 +106,14 @@ fn check(input: &Input<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Turns the staged rows of a decided transaction into rows of the log. Returns its highest id and its time, or `None`
-/// when it was applied before.
+/// Turns the staged rows of a decided transaction into rows of the log; `None` when it was applied before.
 fn apply(
     sql: &dyn Sql,
     clock: Nanos,
     decided: &Decided,
     transactions: &mut Transactions,
-) -> Result<Option<(u64, Nanos)>, Fault> {
-    let txid = Txid::parse(&decided.txid).ok_or(Fault::Invariant("a decision names a txid"))?;
-    if !transactions.is_staged(&txid) {
-        transactions.assert_applied(&txid, clock)?;
-        return Ok(None);
-    }
+) -> Result<Option<Written>, Fault> {
+    let Some(txid) = transactions.decided(decided, clock)? else { return Ok(None) };
     let envelopes = staged::of(sql, &txid)?;
     Fault::assert(envelopes.len() as u64 == u64::from(decided.count), "what was staged is what was decided")?;
     for envelope in &envelopes {
@@ -134,7 +130,7 @@ fn apply(
     Fault::assert(written.stored == envelopes.len(), "a staged envelope is not stored yet")?;
     staged::delete(sql, &txid)?;
     transactions.end(sql, txid, Ended::Applied)?;
-    Ok(written.highest.map(|highest| (highest, decided.server_ns)))
+    Ok(Some(written))
 }
 
 /// Enters the rows of one publish, or says what became of it instead. Every check precedes its first row, so a refusal

@@ -4,11 +4,18 @@ use bytes::Bytes;
 use sealog_proto::backend::{Cursor, EnvelopeMeta, MessageHash, Topic, message_hash};
 use sealog_proto::internal::NewEnvelope;
 
-use super::staged;
+use super::{history, outbox, staged};
 use crate::participant;
-use crate::{Fault, Migration, Nanos, Param, Sql, SqlError, Value, blob8, migrate};
+use crate::{Fault, Migration, Nanos, Param, Sql, SqlError, Value, blob8};
 
-const MIGRATIONS: &[Migration] = &[FIRST, participant::MIGRATION, staged::MIGRATION];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    FIRST,
+    participant::MIGRATION,
+    staged::MIGRATION,
+    outbox::MIGRATION,
+    history::MIGRATION,
+    staged::IDENTITY,
+];
 
 const FIRST: Migration = Migration {
     version: 1,
@@ -40,48 +47,27 @@ const FIRST: Migration = Migration {
     ],
 };
 
-/// What a partition knows of itself. One row.
-#[derive(Clone, Debug)]
-pub(super) struct Progress {
-    /// Which instance this is.
-    pub(super) incarnation: u64,
-    /// The newest epoch of the sequencer seen. Stored as defence in depth: were an overtaken sequencer to answer once
-    /// more, its ids would be refused here even after a restart (trap 24).
-    pub(super) epoch: u64,
+/// What a partition has stored last, beside what every participant keeps in its row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Last {
     /// The highest id stored.
     pub(super) highest: u64,
     /// The `server_ns` of the last step that stored something.
     pub(super) server_ns: Nanos,
-    /// The partition's own clock: the latest time seen. It never falls, because it is stored with whatever relies on
-    /// it (rule 10).
-    pub(super) clock: Nanos,
 }
 
-impl Progress {
+impl Last {
     pub(super) fn load(sql: &dyn Sql) -> Result<Self, Fault> {
-        migrate(sql, MIGRATIONS)?;
         let row = sql
-            .first("SELECT incarnation, epoch, highest, server_ns, clock FROM progress", &[])?
+            .first("SELECT highest, server_ns FROM progress", &[])?
             .ok_or(Fault::Invariant("a partition has its progress row"))?;
-        Ok(Self {
-            incarnation: row[0].uint8()?,
-            epoch: row[1].uint8()?,
-            highest: row[2].uint8()?,
-            server_ns: row[3].uint8()?,
-            clock: row[4].uint8()?,
-        })
+        Ok(Self { highest: row[0].uint8()?, server_ns: row[1].uint8()? })
     }
 
     pub(super) fn save(&self, sql: &dyn Sql) -> Result<(), Fault> {
         Ok(sql.run(
-            "UPDATE progress SET incarnation = ?, epoch = ?, highest = ?, server_ns = ?, clock = ?",
-            &[
-                Param::Blob(&blob8(self.incarnation)),
-                Param::Blob(&blob8(self.epoch)),
-                Param::Blob(&blob8(self.highest)),
-                Param::Blob(&blob8(self.server_ns)),
-                Param::Blob(&blob8(self.clock)),
-            ],
+            "UPDATE progress SET highest = ?, server_ns = ?",
+            &[Param::Blob(&blob8(self.highest)), Param::Blob(&blob8(self.server_ns))],
         )?)
     }
 }

@@ -10,9 +10,12 @@ use sealog_log::participant;
 use sealog_log::partition::{Action, CallId, Machine, Partition, Reply};
 use sealog_log::sequencer::Sequencer;
 use sealog_log::{Each, Fault, Nanos, Param, SECOND, Sql, SqlError};
+use sealog_proto::Kind;
+use sealog_proto::associations::IdentifierKind;
 use sealog_proto::backend::EnvelopeMeta;
 use sealog_proto::internal::{
-    Failure, JoinRequest, NewEnvelope, ReserveReply, ReserveRequest, StoreReply, StoreRequest,
+    AssociationChange, Failure, JoinRequest, LookupKey, NewEnvelope, ReserveReply, ReserveRequest,
+    StoreReply, StoreRequest,
 };
 
 /// Any time well after the epoch.
@@ -107,7 +110,10 @@ impl World {
                     let reply = self.ask(&request);
                     todo.extend(self.receive(&reply));
                 }
-                Action::Wake { .. } | Action::Alarm { .. } | Action::Resolve { .. } => {}
+                Action::Wake { .. }
+                | Action::Alarm { .. }
+                | Action::Resolve { .. }
+                | Action::Associate { .. } => {}
             }
         }
         answers.sort_by_key(|(publish, _)| *publish);
@@ -139,6 +145,27 @@ pub fn envelope(group: u8, text: &str) -> NewEnvelope {
 /// The same, to be stored only on this head.
 pub fn envelope_on(group: u8, text: &str, head: u64) -> NewEnvelope {
     NewEnvelope { expected_head: Some(head), ..envelope(group, text) }
+}
+
+/// An identity update of an inbox, to be stored on this head, with facts and changes.
+pub fn update(inbox: u8, text: &str, head: u64, changes: Vec<AssociationChange>) -> NewEnvelope {
+    let mut topic = vec![0; 33];
+    (topic[0], topic[32]) = (Kind::IdentityUpdate as u8, inbox);
+    NewEnvelope {
+        topic: topic.into(),
+        retention_seconds: 0,
+        expected_head: Some(head),
+        facts: Some(Bytes::from(format!("facts of {text}"))),
+        changes,
+        ..envelope(inbox, text)
+    }
+}
+
+/// Identifier `number`, which this Directory keeps, comes or goes.
+pub fn change(directory: u32, number: u8, live: bool) -> AssociationChange {
+    let key = Bytes::from(format!("0x{number:040x}"));
+    let key = Some(LookupKey { kind: IdentifierKind::Ethereum.into(), key });
+    AssociationChange { directory, key, live }
 }
 
 pub fn topic(group: u8) -> Bytes {

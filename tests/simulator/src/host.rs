@@ -8,7 +8,7 @@ mod durability;
 use std::collections::{BTreeMap, VecDeque};
 
 use sealog_log::sequencer::Sequencer;
-use sealog_log::{CommandError, Fault, Nanos, SECOND, Txid};
+use sealog_log::{CommandError, Fault, Nanos, SECOND};
 
 use sealog_proto::internal::JoinRequest;
 
@@ -50,8 +50,8 @@ pub(crate) struct Host {
     calls: BTreeMap<u64, (Node, u64)>,
     /// Calls that this instance made.
     asked: BTreeMap<u64, Asked>,
-    /// Whom every question was about, also of earlier instances: their answers may come late.
-    resolves: BTreeMap<u64, Txid>,
+    /// What calls were about, also those of earlier instances: their answers may come late.
+    asked_once: BTreeMap<u64, Asked>,
     /// Messages behind the gate, with the write that each waits for.
     held: VecDeque<(u64, Message)>,
     /// Messages of the event under way.
@@ -76,7 +76,7 @@ impl Host {
             skew: 0,
             calls: BTreeMap::new(),
             asked: BTreeMap::new(),
-            resolves: BTreeMap::new(),
+            asked_once: BTreeMap::new(),
             held: VecDeque::new(),
             posted: Vec::new(),
             effects: VecDeque::new(),
@@ -101,8 +101,8 @@ impl Host {
             Body::Request(request) => self.event(context, &Input::Call(from, call, request)),
             Body::Reply(Some(reply)) if self.machine.is_some() => {
                 self.asked.remove(&call);
-                let txid = self.resolves.get(&call).copied();
-                self.event(context, &Input::Reply(from, reply, txid))
+                let asked = self.asked_once.get(&call).copied();
+                self.event(context, &Input::Reply(from, reply, asked))
             }
             Body::Reply(None) => self.failed(context, call),
             Body::Reply(Some(_)) => Out::default(),
@@ -275,9 +275,7 @@ impl Host {
             match action {
                 Do::Ask { to, request, asked, deadline } => {
                     let call = context.next_call();
-                    if let Asked::Resolve(txid) = asked {
-                        self.resolves.insert(call, txid);
-                    }
+                    self.asked_once.insert(call, asked);
                     self.asked.insert(call, asked);
                     out.timers.push((deadline, Timer::Timeout(call)));
                     let body = Body::Request(request);

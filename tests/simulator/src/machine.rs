@@ -14,6 +14,8 @@ use crate::storage::Storage;
 
 /// How long an object waits for another, where its machine does not say.
 const PATIENCE: Nanos = 5 * SECOND;
+/// How long a log partition waits for a Directory, as in production.
+const DELIVERY: Nanos = 3 * SECOND;
 
 #[derive(Debug)]
 pub(crate) enum Machine {
@@ -27,8 +29,8 @@ pub(crate) enum Machine {
 pub(crate) enum Input {
     /// Who calls, under which name.
     Call(Node, u64, Request),
-    /// From whom; for the answer to `resolve`, about what.
-    Reply(Node, Reply, Option<Txid>),
+    /// From whom; of `resolve` and `associate`, to what.
+    Reply(Node, Reply, Option<Asked>),
     /// A call of its own came to nothing.
     Failed(Asked),
     Wake,
@@ -40,6 +42,10 @@ pub(crate) enum Input {
 pub(crate) enum Asked {
     Reserve(u64),
     Resolve(Txid),
+    Associate {
+        directory: u32,
+        through: u64,
+    },
     /// Nobody waits for its answer.
     Nothing,
 }
@@ -145,15 +151,6 @@ fn sequencer(
 fn log(machine: &mut Partition, sql: &Storage, now: Nanos, call: u64, input: &Input) -> Handled {
     let (reply, actions) = match input {
         Input::Call(_, _, Request::Store(request)) => (None, machine.publish(now, call, request.clone())),
-        Input::Call(_, _, Request::Stage(request)) => {
-            let (reply, actions) = machine.stage(sql, now, request)?;
-            (Some(Reply::Stage(reply)), actions)
-        }
-        Input::Call(_, _, Request::Withdraw(request)) => {
-            let (_, actions) = machine.withdraw(sql, now, request)?;
-            (Some(Reply::Withdraw), actions)
-        }
-        Input::Call(_, _, Request::Apply(request)) => (None, machine.apply(sql, now, call, request.clone())?),
         Input::Call(_, _, Request::Read(request)) => {
             (Some(Reply::Read(partition::read(sql, request)?)), Vec::new())
         }
@@ -164,23 +161,18 @@ fn log(machine: &mut Partition, sql: &Storage, now: Nanos, call: u64, input: &In
             let (reply, actions) = machine.settle(sql, now, request)?;
             (Some(Reply::Settle(reply)), actions)
         }
-        _ => (None, participant(machine, sql, now, input)?),
+        _ => participant(machine, sql, now, call, input)?,
     };
     Ok((reply, actions.into_iter().map(of_participant).collect()))
 }
 
 fn directory(machine: &mut Directory, sql: &Storage, now: Nanos, call: u64, input: &Input) -> Handled {
     let (reply, actions) = match input {
-        Input::Call(_, _, Request::Stage(request)) => {
-            let (reply, actions) = machine.stage(sql, now, request)?;
-            (Some(Reply::Stage(reply)), actions)
+        Input::Call(_, _, Request::Associate(request)) => {
+            machine.associate(sql, request)?;
+            (Some(Reply::Associate), Vec::new())
         }
-        Input::Call(_, _, Request::Withdraw(request)) => {
-            let (_, actions) = machine.withdraw(sql, request)?;
-            (Some(Reply::Withdraw), actions)
-        }
-        Input::Call(_, _, Request::Apply(request)) => (None, machine.apply(now, call, request)?),
-        _ => (None, participant(machine, sql, now, input)?),
+        _ => participant(machine, sql, now, call, input)?,
     };
     Ok((reply, actions.into_iter().map(of_participant).collect()))
 }
@@ -190,19 +182,36 @@ fn participant<M: participant::Machine>(
     machine: &mut M,
     sql: &Storage,
     now: Nanos,
+    call: u64,
     input: &Input,
-) -> Result<Vec<participant::Action>, Fault> {
-    Ok(match input {
+) -> Result<(Option<Reply>, Vec<participant::Action>), CommandError> {
+    let actions = match input {
+        Input::Call(_, _, Request::Stage(request)) => {
+            let (reply, actions) = machine.stage(sql, now, request)?;
+            return Ok((Some(Reply::Stage(reply)), actions));
+        }
+        Input::Call(_, _, Request::Withdraw(request)) => {
+            let (_, actions) = machine.withdraw(sql, now, request)?;
+            return Ok((Some(Reply::Withdraw), actions));
+        }
+        Input::Call(_, _, Request::Apply(request)) => machine.apply(sql, now, call, request.clone())?,
         Input::Reply(_, Reply::Reserve(reply), _) => machine.reserved(sql, now, reply)?,
-        Input::Reply(_, Reply::Resolve(reply), Some(txid)) => {
+        Input::Reply(_, Reply::Resolve(reply), Some(Asked::Resolve(txid))) => {
             machine.resolved(sql, now, *txid, Some(reply.decided))?
+        }
+        Input::Reply(_, Reply::Associate, Some(Asked::Associate { directory, through })) => {
+            machine.associated(sql, now, *directory, *through, true)?
         }
         Input::Failed(Asked::Reserve(number)) => machine.reserve_failed(now, *number),
         Input::Failed(Asked::Resolve(txid)) => machine.resolved(sql, now, *txid, None)?,
+        Input::Failed(Asked::Associate { directory, through }) => {
+            machine.associated(sql, now, *directory, *through, false)?
+        }
         Input::Wake => machine.wake(now),
-        Input::Alarm => machine.alarm(now),
+        Input::Alarm => machine.alarm(sql, now)?,
         _ => Vec::new(),
-    })
+    };
+    Ok((None, actions))
 }
 
 fn ask(to: Node, request: Request) -> Do {
@@ -231,6 +240,12 @@ fn of_participant(action: participant::Action) -> Do {
             Do::Ask { to: Node::Sequencer, request: Request::Reserve(request), asked, deadline }
         }
         Action::Resolve { txid } => resolve(txid),
+        Action::Associate { directory, request, through } => Do::Ask {
+            to: Node::Directory(directory),
+            request: Request::Associate(request),
+            asked: Asked::Associate { directory, through },
+            deadline: DELIVERY,
+        },
         Action::Answer { call, reply } => {
             let reply = reply.ok().map(|reply| match reply {
                 participant::Reply::Store(reply) => Reply::Store(reply),

@@ -4,9 +4,10 @@ use std::fmt;
 
 use sealog_proto::backend::EnvelopeMeta;
 use sealog_proto::internal::{
-    ApplyReply, ApplyRequest, DecideReply, DecideRequest, NewestReply, NewestRequest, Participant, ReadReply,
-    ReadRequest, ReserveReply, ReserveRequest, ResolveReply, ResolveRequest, SettleReply, SettleRequest,
-    StageReply, StageRequest, StoreReply, StoreRequest, WithdrawRequest, participant::Kind,
+    ApplyReply, ApplyRequest, AssociateRequest, DecideReply, DecideRequest, NewestReply, NewestRequest,
+    Participant, ReadReply, ReadRequest, ReserveReply, ReserveRequest, ResolveReply, ResolveRequest,
+    SettleReply, SettleRequest, StageReply, StageRequest, StoreReply, StoreRequest, WithdrawRequest,
+    participant::Kind,
 };
 
 /// A machine.
@@ -36,6 +37,7 @@ pub(crate) enum Request {
     Apply(ApplyRequest),
     Read(ReadRequest),
     Newest(NewestRequest),
+    Associate(AssociateRequest),
     Settle(SettleRequest),
     Reserve(ReserveRequest),
     Decide(DecideRequest),
@@ -51,6 +53,7 @@ pub(crate) enum Reply {
     Apply(ApplyReply),
     Read(ReadReply),
     Newest(NewestReply),
+    Associate,
     Settle(SettleReply),
     Reserve(ReserveReply),
     Decide(DecideReply),
@@ -117,6 +120,10 @@ impl fmt::Display for Request {
             Self::Apply(apply) => write!(f, "apply T{}", short(&apply.txid)),
             Self::Read(read) => write!(f, "read after {}", read.positions.first().map_or(0, |it| it.after)),
             Self::Newest(_) => write!(f, "newest"),
+            Self::Associate(associate) => {
+                let all = associate.associations.iter().map(|it| (it.sequence_id, it.live));
+                write!(f, "associate {:?}", all.collect::<Vec<_>>())
+            }
             Self::Settle(settle) => write!(f, "settle {}", settle.epoch),
             Self::Reserve(reserve) => write!(
                 f,
@@ -147,6 +154,7 @@ impl fmt::Display for Reply {
                     newest.results.iter().filter_map(|row| row.meta.as_ref()).map(id).collect();
                 write!(f, "newest {seen:?}")
             }
+            Self::Associate => write!(f, "associated"),
             Self::Settle(settle) => write!(f, "settled {}", settle.epoch),
             Self::Reserve(reserve) => {
                 let decided: Vec<String> = reserve

@@ -12,3 +12,8 @@ pub(crate) fn topic(update: &IdentityUpdate) -> Result<Topic, Rejection> {
         Err(_) => Err(Rejection::InboxId),
     }
 }
+
+/// The id of the inbox whose identity topic has this identifier: lowercase hexadecimal.
+pub fn inbox_id_text(identifier: &[u8]) -> String {
+    base16ct::lower::encode_string(identifier)
+}

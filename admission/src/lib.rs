@@ -16,6 +16,7 @@ mod rejection;
 mod request;
 mod welcome;
 
+pub use identity_update::inbox_id_text;
 pub use mls::SyntaxError;
 pub use rejection::Rejection;
 pub use request::{Publish, PublishLimits, PublishRefusal, read_publish};

@@ -3,8 +3,8 @@
 use sealog_proto::backend::publish_error::Reason;
 use thiserror::Error;
 
-use crate::key_package::KeyPackageFault;
 use crate::identity::IdentityRejection;
+use crate::key_package::KeyPackageFault;
 use crate::mls::SyntaxError;
 
 /// Why an envelope is not stored. The text tells a client developer what to change; it names no identifier (SEC-051).
@@ -52,6 +52,14 @@ pub enum Rejection {
         /// The most that is verified, a setting.
         max: usize,
     },
+    /// The envelopes of the request together carry more signatures than are verified for one request.
+    #[error(
+        "the request makes the backend verify more than {max} signatures: split it over several publishes"
+    )]
+    TooMuchWork {
+        /// The most that is verified, a setting.
+        max: usize,
+    },
     /// An earlier envelope of the request is another update of the same inbox (API-233).
     #[error("the request already carries another update of this inbox: publish one, then the next")]
     SecondUpdateOfInbox,
@@ -94,7 +102,9 @@ impl Rejection {
             Self::InvalidKeyPackage(_) => Reason::InvalidKeyPackage,
             Self::Identity(rejection) => rejection.reason(),
             Self::SecondUpdateOfInbox => Reason::InvalidIdentityUpdate,
-            Self::TooManyActions { .. } | Self::EnvelopeTooLong { .. } => Reason::TooLarge,
+            Self::TooManyActions { .. } | Self::TooMuchWork { .. } | Self::EnvelopeTooLong { .. } => {
+                Reason::TooLarge
+            }
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::{
     deadline::within,
     deployment::Deployment,
     error::Status,
-    route::{Method, Route, path_of, route},
+    repair,
+    route::{Method, Route, path_of, query_of, route},
     services, status_page,
     transport::{
         answer::Answer,
@@ -29,6 +30,10 @@ const NO_SUCH_PATH: &str = "There is nothing at this path. sealog serves gRPC-We
 const ONLY_POST: &str = "This is a gRPC-Web method: call it with POST.\n";
 const WRONG_TYPE: &str = "This is a gRPC-Web method: send content-type application/grpc-web+proto, or \
     application/grpc-web-text for base64.\n";
+const ONLY_POST_REPAIR: &str = "The repair writes: call it with POST.\n";
+const NO_POSITION: &str =
+    "`from` is no position of the repair: leave it out, or give what `next` of a batch said.\n";
+const REPAIR_FAILED: &str = "This batch failed; the log says why. Repeat it: nothing is lost by that.\n";
 const NATIVE_GRPC: &str = "this port speaks gRPC-Web, not gRPC over HTTP/2: use a gRPC-Web client (content-type \
     application/grpc-web+proto), or put a gRPC to gRPC-Web gateway in between";
 
@@ -41,10 +46,13 @@ pub async fn respond(responder: &Responder, request: &Request, env: &Env) -> Res
     }
     let url = request.url();
     let route = route(path_of(&url));
+    if route == Route::Repair {
+        return repair(responder, &http_method, query_of(&url, "from"), &headers, env).await;
+    }
     if http_method != "POST" {
         return match route {
             Route::Status => status(responder, &headers, env).await,
-            Route::Unknown => responder.explain(404, NO_SUCH_PATH),
+            Route::Unknown | Route::Repair => responder.explain(404, NO_SUCH_PATH),
             Route::Served(_) | Route::NotBuilt(_) => responder.explain(405, ONLY_POST),
         };
     }
@@ -53,17 +61,48 @@ pub async fn respond(responder: &Responder, request: &Request, env: &Env) -> Res
         Protocol::NativeGrpc => responder.native_grpc(&Status::new(Code::Unimplemented, NATIVE_GRPC)),
         Protocol::Other => match route {
             Route::Served(_) | Route::NotBuilt(_) => responder.explain(415, WRONG_TYPE),
-            Route::Status | Route::Unknown => responder.explain(404, NO_SUCH_PATH),
+            Route::Status | Route::Repair | Route::Unknown => responder.explain(404, NO_SUCH_PATH),
         },
     }
 }
 
+/// The deployment, for who sends the operators' token.
+fn for_operators(headers: &Headers, env: &Env) -> Option<Rc<Deployment>> {
+    let authorization = header(headers, "authorization");
+    let is_open =
+        |deployment: &Rc<Deployment>| status_page::is_open_to(&deployment.config, authorization.as_deref());
+    Deployment::get(env).ok().filter(is_open)
+}
+
+/// One batch of the repair, or nothing at all.
+async fn repair(
+    responder: &Responder,
+    http_method: &str,
+    from: &str,
+    headers: &Headers,
+    env: &Env,
+) -> Result<Response, JsValue> {
+    let Some(deployment) = for_operators(headers, env) else { return responder.explain(404, NO_SUCH_PATH) };
+    if http_method != "POST" {
+        return responder.explain(405, ONLY_POST_REPAIR);
+    }
+    let Some(from) = repair::Position::parse(from) else { return responder.explain(400, NO_POSITION) };
+    match repair::batch(&deployment, &from).await {
+        Ok(progress) => responder.json(&to_json(&progress)?),
+        Err(status) => {
+            console_error!("a batch of the repair failed: {:?}: {}", status.code, status.message);
+            responder.explain(503, REPAIR_FAILED)
+        }
+    }
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>, JsValue> {
+    serde_json::to_vec(value).map_err(|error| JsValue::from(error.to_string()))
+}
+
 /// The page for operators, or nothing at all.
 async fn status(responder: &Responder, headers: &Headers, env: &Env) -> Result<Response, JsValue> {
-    let Ok(deployment) = Deployment::get(env) else { return responder.explain(404, NO_SUCH_PATH) };
-    if !status_page::is_open_to(&deployment.config, header(headers, "authorization").as_deref()) {
-        return responder.explain(404, NO_SUCH_PATH);
-    }
+    let Some(deployment) = for_operators(headers, env) else { return responder.explain(404, NO_SUCH_PATH) };
     let boundary = deployment.store.boundary().await.ok();
     let seen = status_page::Seen {
         requests: &deployment.counters.requests(),
@@ -92,7 +131,7 @@ async fn grpc_web(
     let outcome = match route {
         Route::Served(method) => served(&id, method, request, headers, env, mode).await,
         Route::NotBuilt(instead) => Err(Status::new(Code::Unimplemented, instead)),
-        Route::Status | Route::Unknown => {
+        Route::Status | Route::Repair | Route::Unknown => {
             Err(Status::new(Code::Unimplemented, "the API has no method at this path"))
         }
     };
@@ -121,6 +160,7 @@ async fn served(
         Method::Publish => outcome.map_err(Status::with_publish_detail),
         Method::Query
         | Method::QueryNewest
+        | Method::GetInboxIds
         | Method::VerifySmartContractWalletSignatures
         | Method::HealthCheck => outcome,
     };

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::{chain::Chains, transport::CEILING_BYTES};
 
 /// One request may have to call every partition twice and more, and the platform allows 1,000 calls for each.
-const MAX_LOG_PARTITIONS: u64 = 256;
+const MAX_PARTITIONS: u64 = 256;
 /// Bounds every limit that counts topics or envelopes: so many still fit the memory of an isolate.
 const MAX_COUNT: u64 = 100_000;
 /// What the metadata and the framing of a stored envelope may add to it (OPS-021).
@@ -56,6 +56,8 @@ pub enum ConfigError {
 pub struct Config {
     /// `LOG_PARTITIONS`: over how many objects the topics are spread. Fixed for the life of the deployment.
     pub log_partitions: u32,
+    /// `DIRECTORY_PARTITIONS`: over how many objects identifiers and handles are spread. Fixed likewise.
+    pub directory_partitions: u32,
     /// Bounds of requests and answers.
     pub limits: Limits,
     /// How long envelopes are kept at least.
@@ -64,6 +66,8 @@ pub struct Config {
     pub chains: Chains,
     /// `CHAIN_TIMEOUT_MS`: how long a node may take for one answer.
     pub chain_timeout: Duration,
+    /// `HANDLES`: whether inboxes can claim handles, and which.
+    pub handles: Handles,
     /// `MAX_PUBLISH_DURATION_MS`: our own time limit for a publish.
     pub max_publish_duration: Duration,
     /// `STATUS_TOKEN`: opens the page for operators; without it the page does not exist.
@@ -86,8 +90,23 @@ pub struct Limits {
     pub max_newest_metadata_topics: usize,
     /// `MAX_NEWEST_FULL_TOPICS`: topics of a `QueryNewest` with envelopes.
     pub max_newest_full_topics: usize,
+    /// `MAX_LOOKUP_IDENTIFIERS`: entries of a `GetInboxIds`.
+    pub max_lookup_identifiers: usize,
     /// `MAX_SCW_SIGNATURES`: smart-contract-wallet signatures in one identity update, or to verify in one call.
     pub max_scw_signatures: usize,
+    /// `MAX_IDENTITY_ENTRIES`: identity updates of one inbox (API-234).
+    pub max_identity_entries: u64,
+    /// `MAX_SIGNATURES_PER_REQUEST`: signatures that one Publish makes us verify, over all its envelopes.
+    pub max_signatures_per_request: usize,
+}
+
+/// The operator's policy on handles (API-297).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handles {
+    /// `HANDLES`: `on` or `off`. Off, an update that claims one is refused.
+    pub on: bool,
+    /// `MIN_HANDLE_NAME_LENGTH`: characters of a handle's name part, at least.
+    pub min_name_length: usize,
 }
 
 /// Seconds from storing an envelope to its expiry (OPS-001).
@@ -139,6 +158,7 @@ impl Config {
         let mut settings = Settings(settings.into_iter().collect());
         let config = Self {
             log_partitions: settings.log_partitions()?,
+            directory_partitions: settings.limit("DIRECTORY_PARTITIONS", 1, MAX_PARTITIONS)?,
             limits: settings.limits()?,
             retention: Retention {
                 group_message: settings.retention("RETENTION_GROUP_MESSAGE_SECONDS")?,
@@ -147,6 +167,11 @@ impl Config {
             },
             chains: settings.chains()?,
             chain_timeout: Duration::from_millis(settings.number("CHAIN_TIMEOUT_MS", 5_000, 100, 60_000)?),
+            handles: Handles {
+                on: settings.switch("HANDLES", true)?,
+                // A name part has 32 characters at most: with more nobody could claim one.
+                min_name_length: settings.limit("MIN_HANDLE_NAME_LENGTH", 3, 32)? as usize,
+            },
             max_publish_duration: Duration::from_millis(settings.number(
                 "MAX_PUBLISH_DURATION_MS",
                 10_000,
@@ -178,6 +203,15 @@ impl Settings {
         Ok(self.optional(name, min, max)?.unwrap_or(default))
     }
 
+    fn switch(&mut self, name: &'static str, default: bool) -> Result<bool, ConfigError> {
+        match self.0.remove(name).as_deref().map(str::trim) {
+            None => Ok(default),
+            Some("on") => Ok(true),
+            Some("off") => Ok(false),
+            Some(_) => Err(ConfigError::Contradiction(name, "must be \"on\" or \"off\"".to_owned())),
+        }
+    }
+
     /// A limit that fits a `u32`, as all of ours do.
     fn limit(&mut self, name: &'static str, default: u32, max: u64) -> Result<u32, ConfigError> {
         let number = self.number(name, default.into(), 1, max)?;
@@ -201,7 +235,7 @@ impl Settings {
                 "choose once over how many objects the topics are spread",
             ));
         }
-        self.limit(name, 1, MAX_LOG_PARTITIONS)
+        self.limit(name, 1, MAX_PARTITIONS)
     }
 
     fn retention(&mut self, name: &'static str) -> Result<u64, ConfigError> {
@@ -240,7 +274,10 @@ impl Settings {
             default_query_limit: self.limit("DEFAULT_QUERY_LIMIT", 100, MAX_COUNT)?,
             max_newest_metadata_topics: self.count("MAX_NEWEST_METADATA_TOPICS", 1_000)?,
             max_newest_full_topics: self.count("MAX_NEWEST_FULL_TOPICS", 100)?,
+            max_lookup_identifiers: self.count("MAX_LOOKUP_IDENTIFIERS", 250)?,
             max_scw_signatures: self.count("MAX_SCW_SIGNATURES", 100)?,
+            max_identity_entries: self.limit("MAX_IDENTITY_ENTRIES", 256, MAX_COUNT)?.into(),
+            max_signatures_per_request: self.count("MAX_SIGNATURES_PER_REQUEST", 5_000)?,
         };
         if limits.default_query_limit > limits.max_query_limit {
             return Err(ConfigError::Contradiction(
@@ -295,6 +332,9 @@ mod tests {
         assert_eq!(config.limits.default_query_limit, 100);
         assert_eq!(config.limits.max_newest_metadata_topics, 1_000);
         assert_eq!(config.limits.max_newest_full_topics, 100);
+        assert_eq!(config.limits.max_lookup_identifiers, 250);
+        assert_eq!(config.limits.max_identity_entries, 256);
+        assert_eq!(config.handles, Handles { on: true, min_name_length: 3 });
         assert_eq!(config.limits.max_scw_signatures, 100);
         assert_eq!(config.chains, Chains::default());
         assert_eq!(config.chain_timeout, Duration::from_secs(5));
@@ -314,6 +354,8 @@ mod tests {
         assert!(blames(read_with("STATUS_TOKEN", "short"), "STATUS_TOKEN"));
         assert!(blames(read_with("CHAINS", "https://node.example"), "CHAINS "));
         assert!(blames(read_with("CHAIN_TIMEOUT_MS", "99"), "CHAIN_TIMEOUT_MS"));
+        assert!(blames(read_with("HANDLES", "yes"), "HANDLES"));
+        assert!(blames(read_with("MIN_HANDLE_NAME_LENGTH", "33"), "MIN_HANDLE_NAME_LENGTH"));
         assert!(blames(read_with("DEFAULT_QUERY_LIMIT", "1001"), "DEFAULT_QUERY_LIMIT"));
     }
 

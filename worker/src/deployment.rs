@@ -49,7 +49,7 @@ impl Deployment {
     fn read(env: &Env) -> Result<Self, ConfigError> {
         let config = Config::read(settings(env))?;
         let objects = Objects::new(env).map_err(|error| ConfigError::Binding(error.message))?;
-        let store = Store::new(objects, config.log_partitions);
+        let store = Store::new(objects, config.log_partitions, config.directory_partitions);
         let verifier = Verifier::new(config.chains.clone(), config.chain_timeout);
         Ok(Self { config, store, verifier, counters: Counters::default() })
     }

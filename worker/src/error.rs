@@ -85,16 +85,12 @@ impl Status {
                 Code::Aborted,
                 "the identity history moved: read the inbox's identity topic and build the update anew",
             ),
-            Published::Taken => PublishFailure {
-                index: None,
-                reason: Reason::HandleTaken,
-                message: "another inbox has claimed the handle: choose another".to_owned(),
-            }
-            .into(),
             Published::Busy => {
                 Self::new(Code::Unavailable, "too many publishes wait at once: repeat after a pause")
             }
-            Published::Stored(_) => Self::new(Code::Internal, "a stored publish was taken for a refused one"),
+            Published::Stored(_) | Published::Taken => {
+                Self::new(Code::Internal, "a publish ended in a way that is answered elsewhere")
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use worker::{
 
 pub use sealog_objects::{Directory, LogPartition, Sequencer};
 
+mod admit;
 pub mod call;
 pub mod chain;
 pub mod config;
@@ -20,6 +21,7 @@ mod deadline;
 pub mod deployment;
 pub mod error;
 pub mod fan_out;
+pub mod repair;
 pub mod request_id;
 pub mod route;
 pub mod services;

@@ -9,6 +9,8 @@ pub enum Method {
     Query,
     /// `QueryService/QueryNewest`
     QueryNewest,
+    /// `IdentityService/GetInboxIds`
+    GetInboxIds,
     /// `IdentityService/VerifySmartContractWalletSignatures`
     VerifySmartContractWalletSignatures,
     /// `grpc.health.v1.Health/Check`
@@ -22,6 +24,7 @@ impl Method {
             Self::Publish => "PublishService/Publish",
             Self::Query => "QueryService/Query",
             Self::QueryNewest => "QueryService/QueryNewest",
+            Self::GetInboxIds => "IdentityService/GetInboxIds",
             Self::VerifySmartContractWalletSignatures => {
                 "IdentityService/VerifySmartContractWalletSignatures"
             }
@@ -39,12 +42,17 @@ pub enum Route {
     NotBuilt(&'static str),
     /// To the page for operators.
     Status,
+    /// To the repair of the Directories, for operators.
+    Repair,
     /// Nowhere.
     Unknown,
 }
 
 /// The path of the page for operators. No gRPC path begins like it.
 pub const STATUS_PATH: &str = "/-/status";
+
+/// The path of the repair.
+pub const REPAIR_PATH: &str = "/-/repair";
 
 /// Finds the route of a request's path.
 pub fn route(path: &str) -> Route {
@@ -60,9 +68,7 @@ pub fn route(path: &str) -> Route {
         | "/xmtp.backend.v1.SubscriptionService/SubscribeStatic" => Route::NotBuilt(
             "this build serves no streams: call QueryService/Query with the cursor of the last envelope, and repeat",
         ),
-        "/xmtp.backend.v1.IdentityService/GetInboxIds" => Route::NotBuilt(
-            "this build keeps no index of identifiers: read the inbox's identity topic with QueryService/Query",
-        ),
+        "/xmtp.backend.v1.IdentityService/GetInboxIds" => Route::Served(Method::GetInboxIds),
         "/xmtp.backend.v1.IdentityService/VerifySmartContractWalletSignatures" => {
             Route::Served(Method::VerifySmartContractWalletSignatures)
         }
@@ -78,6 +84,7 @@ pub fn route(path: &str) -> Route {
             Route::NotBuilt("this build stores no attachments: upload them elsewhere and send a reference")
         }
         STATUS_PATH => Route::Status,
+        REPAIR_PATH => Route::Repair,
         _ => Route::Unknown,
     }
 }
@@ -87,6 +94,14 @@ pub fn path_of(url: &str) -> &str {
     let after_scheme = url.find("://").map_or(url, |at| &url[at + 3..]);
     let path = after_scheme.find('/').map_or("/", |at| &after_scheme[at..]);
     path.find(['?', '#']).map_or(path, |at| &path[..at])
+}
+
+/// The value of `name` in the query of a URL, as it stands there; empty when there is none.
+pub fn query_of<'a>(url: &'a str, name: &str) -> &'a str {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split('#').next().unwrap_or_default();
+    let mut values = query.split('&').filter_map(|pair| pair.split_once('='));
+    values.find(|(key, _)| *key == name).map_or("", |(_, value)| value)
 }
 
 #[cfg(test)]
@@ -105,6 +120,18 @@ mod tests {
             ("", "/"),
         ] {
             assert_eq!(path_of(url), path);
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_query_is_found_by_its_name() {
+        for (url, value) in [
+            ("https://host/-/repair?from=1-02", "1-02"),
+            ("https://host/-/repair?x=y&from=1-02#z", "1-02"),
+            ("https://host/-/repair?xfrom=1", ""),
+            ("https://host/-/repair", ""),
+        ] {
+            assert_eq!(query_of(url, "from"), value);
         }
     }
 

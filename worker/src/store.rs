@@ -3,10 +3,14 @@
 
 use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
-use sealog_log::{coordinator::Part, participant};
+use sealog_log::coordinator::Part;
 use sealog_objects::{CallError, Objects, Published};
 use sealog_proto::{
-    internal::{JoinRequest, NewEnvelope, NewestReply, NewestRequest, ReadReply, ReadRequest, failure::Kind},
+    internal::{
+        AssociateReply, AssociateRequest, HistoryReply, HistoryRequest, InboxesReply, InboxesRequest,
+        JoinRequest, KnownReply, KnownRequest, LookupReply, LookupRequest, NewestReply, NewestRequest,
+        ReadReply, ReadRequest, failure::Kind,
+    },
     status::Code,
 };
 use worker::console_error;
@@ -18,28 +22,20 @@ use crate::error::Status;
 pub struct Store {
     objects: Objects,
     log_partitions: u32,
+    directory_partitions: u32,
     joined: Cell<bool>,
 }
 
 impl Store {
-    /// A store over `log_partitions` partitions.
-    pub fn new(objects: Objects, log_partitions: u32) -> Self {
-        Self { objects, log_partitions, joined: Cell::new(false) }
+    /// A store over so many log partitions and Directories.
+    pub fn new(objects: Objects, log_partitions: u32, directory_partitions: u32) -> Self {
+        Self { objects, log_partitions, directory_partitions, joined: Cell::new(false) }
     }
 
-    /// Stores the envelopes of each partition, all or none. Idempotent.
-    pub async fn publish(
-        &self,
-        parts: Vec<(u32, Vec<NewEnvelope>)>,
-        patience: Duration,
-    ) -> Result<Published, Status> {
+    /// Stores the part of each participant, all or none. Idempotent.
+    pub async fn publish(&self, parts: Vec<Part>, patience: Duration) -> Result<Published, Status> {
         self.join().await?;
-        let parts = parts.into_iter().map(|(partition, envelopes)| Part {
-            participant: participant::log(partition),
-            envelopes,
-            claims: Vec::new(),
-        });
-        logged(self.objects.publish(parts.collect(), patience).await)
+        logged(self.objects.publish(parts, patience).await)
     }
 
     /// Reads rows from one partition.
@@ -54,6 +50,40 @@ impl Store {
         logged(self.objects.newest(partition, request).await)
     }
 
+    /// Reads identity logs from one partition.
+    pub async fn history(&self, partition: u32, request: HistoryRequest) -> Result<HistoryReply, Status> {
+        self.join().await?;
+        logged(self.objects.history(partition, request).await)
+    }
+
+    /// Asks one partition which envelopes are stored.
+    pub async fn known(&self, partition: u32, request: KnownRequest) -> Result<KnownReply, Status> {
+        self.join().await?;
+        logged(self.objects.known(partition, request).await)
+    }
+
+    /// Lists inboxes of one partition.
+    pub async fn inboxes(&self, partition: u32, request: InboxesRequest) -> Result<InboxesReply, Status> {
+        self.join().await?;
+        logged(self.objects.inboxes(partition, request).await)
+    }
+
+    /// Looks identifiers up at one Directory.
+    pub async fn lookup(&self, directory: u32, request: LookupRequest) -> Result<LookupReply, Status> {
+        self.join().await?;
+        logged(self.objects.lookup(directory, request).await)
+    }
+
+    /// Tells one Directory what identity updates did. Idempotent.
+    pub async fn associate(
+        &self,
+        directory: u32,
+        request: AssociateRequest,
+    ) -> Result<AssociateReply, Status> {
+        self.join().await?;
+        logged(self.objects.associate(directory, request).await)
+    }
+
     /// The closed allocation boundary (API-203).
     pub async fn boundary(&self) -> Result<u64, Status> {
         self.join().await?;
@@ -66,10 +96,18 @@ impl Store {
         if self.joined.get() {
             return Ok(());
         }
-        let request = JoinRequest { log_partitions: self.log_partitions, ..JoinRequest::default() };
-        let stored = logged(self.objects.join(request).await)?.log_partitions;
-        if stored != self.log_partitions {
-            return Err(other_shape(self.log_partitions, stored));
+        let request = JoinRequest {
+            log_partitions: self.log_partitions,
+            directory_partitions: self.directory_partitions,
+        };
+        let stored = logged(self.objects.join(request).await)?;
+        for (setting, set, stored) in [
+            ("LOG_PARTITIONS", self.log_partitions, stored.log_partitions),
+            ("DIRECTORY_PARTITIONS", self.directory_partitions, stored.directory_partitions),
+        ] {
+            if set != stored {
+                return Err(other_shape(setting, set, stored));
+            }
         }
         self.joined.set(true);
         Ok(())
@@ -90,12 +128,12 @@ fn logged<T>(result: Result<T, CallError>) -> Result<T, Status> {
     })
 }
 
-fn other_shape(set: u32, stored: u32) -> Status {
+fn other_shape(setting: &str, set: u32, stored: u32) -> Status {
     Status::new(
         Code::Unavailable,
         format!(
-            "LOG_PARTITIONS is {set}, but this deployment was created with {stored} and its topics are spread over \
-             so many objects: set LOG_PARTITIONS back to {stored}, or create a new deployment"
+            "{setting} is {set}, but this deployment was created with {stored} and what it keeps is spread over so \
+             many objects: set {setting} back to {stored}, or create a new deployment"
         ),
     )
 }
@@ -106,7 +144,7 @@ mod tests {
 
     #[test]
     fn another_number_of_partitions_is_named_with_what_to_do() {
-        let status = other_shape(4, 8);
+        let status = other_shape("LOG_PARTITIONS", 4, 8);
         assert_eq!(status.code, Code::Unavailable);
         for part in ["LOG_PARTITIONS is 4", "created with 8", "LOG_PARTITIONS back to 8"] {
             assert!(status.message.contains(part), "{part}");

@@ -45,14 +45,12 @@ pub enum LookupError {
         "a handle is 1 to 32 letters, digits and underscores, not beginning with a digit, then at most a dot and 2 to 9 digits"
     )]
     Handle,
-    /// A kind that came after this backend.
-    #[error("identifier_kind is none that this backend can look up")]
-    Kind,
 }
 
 /// The key that an entry of `GetInboxIds` asks for. `None`: nothing can ever be associated with it.
 pub fn lookup_key(identifier: &str, kind: i32) -> Result<Option<LookupKey>, LookupError> {
-    let key = match IdentifierKind::try_from(kind).map_err(|_| LookupError::Kind)? {
+    // As in an update, a number that is not known reads as the first.
+    let key = match IdentifierKind::try_from(kind).unwrap_or_default() {
         IdentifierKind::Unspecified | IdentifierKind::Ethereum => {
             let address = identifier.to_ascii_lowercase();
             is_canonical_address(&address)

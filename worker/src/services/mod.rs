@@ -8,6 +8,7 @@ use sealog_proto::wire;
 
 use crate::{deployment::Deployment, error::Status, fan_out::Call, route::Method, transport::answer::Answer};
 
+mod get_inbox_ids;
 mod health;
 mod publish;
 mod query;
@@ -20,6 +21,7 @@ pub async fn serve(method: Method, deployment: &Deployment, message: Bytes) -> R
         Method::Publish => publish::serve(deployment, message).await,
         Method::Query => query::serve(deployment, message).await,
         Method::QueryNewest => query_newest::serve(deployment, message).await,
+        Method::GetInboxIds => get_inbox_ids::serve(deployment, message).await,
         Method::VerifySmartContractWalletSignatures => verify_signatures::serve(deployment, message).await,
         Method::HealthCheck => health::serve(message),
     }
@@ -33,7 +35,7 @@ fn more_than(most: usize, message: &Bytes, number: u32) -> bool {
 }
 
 /// Makes the calls of a wave, all at once, and gives their replies in its order. The first failure fails the wave.
-async fn call_all<Request: Clone, Reply, Calling>(
+pub(crate) async fn call_all<Request: Clone, Reply, Calling>(
     wave: &[Call<Request>],
     call: impl Fn(u32, Request) -> Calling,
 ) -> Result<Vec<Reply>, Status>

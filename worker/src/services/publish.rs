@@ -4,11 +4,17 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use prost::Message;
-use sealog_admission::{Admitted, read_publish};
+use sealog_admission::{Admitted, Publish, PublishRefusal, identity::IdentityRejection, read_publish};
+use sealog_log::{coordinator::Part, directory, participant};
 use sealog_objects::Published;
-use sealog_proto::{backend::EnvelopeMeta, internal::NewEnvelope, status::Code};
+use sealog_proto::{
+    backend::EnvelopeMeta,
+    internal::{Claim, NewEnvelope, Participant},
+    status::{Code, PublishFailure},
+};
 
 use crate::{
+    admit::{self, Claiming, Extra, Verdicts},
     config::{Config, Retention},
     deadline::within,
     deployment::Deployment,
@@ -25,60 +31,116 @@ struct RawPublishResponse {
 
 pub(super) async fn serve(deployment: &Deployment, message: Bytes) -> Result<Answer, Status> {
     let config = &deployment.config;
-    let publish = read_publish(message, &config.limits.publish)?;
-    let metas = within(Some(config.max_publish_duration), commit(deployment, publish.envelopes)).await?;
-    answer(&metas, &publish.slots, config.limits.publish.max_response_bytes)
+    let (publish, verdicts) = match read_publish(message, &config.limits.publish) {
+        Ok(publish) => (publish, Verdicts::default()),
+        // Envelopes below may fail the deeper checks, and the lowest failure is the one to tell (API-223).
+        Err(PublishRefusal::Invalid { failure, below }) if failure.index.is_some() => {
+            (below, Verdicts::with(failure))
+        }
+        Err(refusal) => return Err(refusal.into()),
+    };
+    let limit = Some(config.max_publish_duration);
+    let slots = publish.slots.clone();
+    let metas = within(limit, commit(deployment, publish, verdicts)).await?;
+    answer(&metas, &slots, config.limits.publish.max_response_bytes)
 }
 
-/// Stores distinct envelopes, all or none, and gives the metadata of each, in their order (API-220).
-async fn commit(deployment: &Deployment, envelopes: Vec<Admitted>) -> Result<Vec<EnvelopeMeta>, Status> {
-    let config = &deployment.config;
-    if envelopes.is_empty() {
+/// Judges and stores distinct envelopes, all or none, and gives the metadata of each, in their order (API-220).
+async fn commit(
+    deployment: &Deployment,
+    publish: Publish,
+    mut verdicts: Verdicts,
+) -> Result<Vec<EnvelopeMeta>, Status> {
+    let extras = admit::check(deployment, &publish, &mut verdicts).await;
+    verdicts.finish()?;
+    if publish.envelopes.is_empty() {
         return Ok(Vec::new());
     }
-    let (parts, places) = spread(envelopes, config);
-    let published = deployment.store.publish(parts, config.max_publish_duration).await?;
-    gather(published, &places)
-}
-
-/// The envelopes of each partition, and for each envelope its part and its place there.
-type Spread = (Vec<(u32, Vec<NewEnvelope>)>, Vec<(usize, usize)>);
-
-/// Sorts envelopes by the partition that keeps their topic.
-fn spread(envelopes: Vec<Admitted>, config: &Config) -> Spread {
-    let mut parts: Vec<(u32, Vec<NewEnvelope>)> = Vec::new();
-    let mut part_of = BTreeMap::new();
-    let mut places = Vec::with_capacity(envelopes.len());
-    for envelope in envelopes {
-        let partition = envelope.topic.partition(config.log_partitions);
-        let part = *part_of.entry(partition).or_insert_with(|| {
-            parts.push((partition, Vec::new()));
-            parts.len() - 1
-        });
-        places.push((part, parts[part].1.len()));
-        parts[part].1.push(new_envelope(envelope, config.retention));
+    let config = &deployment.config;
+    let Spread { parts, places, claims } = Spread::of(publish, extras, config);
+    match deployment.store.publish(parts, config.max_publish_duration).await? {
+        Published::Stored(metas) => gather(&metas, &places),
+        Published::Taken => Err(taken(deployment, &claims).await?),
+        refused => Err(Status::refused(&refused)),
     }
-    (parts, places)
 }
 
-fn new_envelope(envelope: Admitted, retention: Retention) -> NewEnvelope {
-    let Admitted { topic, canonical, is_commit_or_proposal } = envelope;
+/// Which of the claims lost, now that another inbox was faster.
+async fn taken(deployment: &Deployment, claims: &[Claiming]) -> Result<Status, Status> {
+    let index = admit::lowest_taken(deployment, claims).await?;
+    Ok(PublishFailure {
+        index,
+        reason: IdentityRejection::HandleTaken.reason(),
+        message: IdentityRejection::HandleTaken.to_string(),
+    }
+    .into())
+}
+
+/// The envelopes of a publish, sorted by who keeps them.
+#[derive(Default)]
+struct Spread {
+    /// One per participant: log partitions, and the Directories of claimed handles.
+    parts: Vec<Part>,
+    /// For each envelope its part and its place there.
+    places: Vec<(usize, usize)>,
+    /// Every claim.
+    claims: Vec<Claiming>,
+}
+
+impl Spread {
+    fn of(publish: Publish, extras: Vec<Extra>, config: &Config) -> Self {
+        let mut this = Self::default();
+        let mut part_of = BTreeMap::new();
+        let indexed = publish.first_indexes.into_iter().zip(publish.envelopes);
+        for ((index, envelope), extra) in indexed.zip(extras) {
+            if let Some(handle) = &extra.handle {
+                let inbox_id = Bytes::copy_from_slice(envelope.topic.identifier());
+                let claiming = Claiming { index, handle: handle.clone(), inbox_id };
+                this.claim(&mut part_of, claiming, config.directory_partitions);
+            }
+            let partition = envelope.topic.partition(config.log_partitions);
+            let part = this.part(&mut part_of, participant::log(partition));
+            this.places.push((part, this.parts[part].envelopes.len()));
+            this.parts[part].envelopes.push(new_envelope(envelope, extra, config.retention));
+        }
+        this
+    }
+
+    fn claim(&mut self, part_of: &mut PartOf, claiming: Claiming, directories: u32) {
+        let Claiming { handle, inbox_id, .. } = &claiming;
+        let directory = directory::partition_of(&admit::handle_key(handle), directories);
+        let part = self.part(part_of, participant::directory(directory));
+        self.parts[part].claims.push(Claim { handle: handle.clone(), inbox_id: inbox_id.clone() });
+        self.claims.push(claiming);
+    }
+
+    fn part(&mut self, part_of: &mut PartOf, participant: Participant) -> usize {
+        *part_of.entry((participant.kind, participant.index)).or_insert_with(|| {
+            self.parts.push(Part { participant, envelopes: Vec::new(), claims: Vec::new() });
+            self.parts.len() - 1
+        })
+    }
+}
+
+/// Participants, by kind and index, and their parts.
+type PartOf = BTreeMap<(i32, u32), usize>;
+
+fn new_envelope(envelope: Admitted, extra: Extra, retention: Retention) -> NewEnvelope {
+    let Admitted { topic, canonical, is_commit_or_proposal, .. } = envelope;
     NewEnvelope {
         topic: topic.as_bytes().clone(),
         hash: Bytes::copy_from_slice(&canonical.hash),
         body: canonical.body,
         is_commit_or_proposal,
         retention_seconds: retention.seconds(topic.kind(), is_commit_or_proposal),
-        ..NewEnvelope::default()
+        expected_head: extra.expected_head,
+        facts: extra.facts,
+        changes: extra.changes,
     }
 }
 
-/// The metadata of the stored envelopes in their own order, unless the publish was refused.
-fn gather(published: Published, places: &[(usize, usize)]) -> Result<Vec<EnvelopeMeta>, Status> {
-    let metas = match published {
-        Published::Stored(metas) => metas,
-        refused => return Err(Status::refused(&refused)),
-    };
+/// The metadata of the stored envelopes in their own order.
+fn gather(metas: &[Vec<EnvelopeMeta>], places: &[(usize, usize)]) -> Result<Vec<EnvelopeMeta>, Status> {
     let meta = |&(part, place): &(usize, usize)| metas.get(part)?.get(place).cloned();
     places.iter().map(meta).collect::<Option<_>>().ok_or_else(|| {
         Status::new(
@@ -114,6 +176,16 @@ mod tests {
         }
     }
 
+    fn publish(envelopes: Vec<Admitted>) -> Publish {
+        let indexes: Vec<u32> = (0..).take(envelopes.len()).collect();
+        Publish { envelopes, slots: indexes.clone(), first_indexes: indexes }
+    }
+
+    fn spread(envelopes: Vec<Admitted>, config: &Config) -> Spread {
+        let extras = vec![Extra::default(); envelopes.len()];
+        Spread::of(publish(envelopes), extras, config)
+    }
+
     fn meta(id: u64) -> EnvelopeMeta {
         EnvelopeMeta { cursor: Some(Cursor { sequence_id: id }), server_ns: 7, ..Default::default() }
     }
@@ -141,17 +213,17 @@ mod tests {
     #[test]
     fn a_group_and_its_commit_log_are_one_part_and_many_groups_are_spread() {
         let group = vec![admitted(Kind::GroupMessage, 1), admitted(Kind::CommitLog, 1)];
-        assert_eq!(spread(group, &config("256")).0.len(), 1);
+        assert_eq!(spread(group, &config("256")).parts.len(), 1);
         let many = |partitions| {
             let envelopes = (0..50).map(|id| admitted(Kind::GroupMessage, id)).collect();
             spread(envelopes, &config(partitions))
         };
-        assert_eq!(many("1").0.len(), 1);
-        let (parts, places) = many("8");
+        assert_eq!(many("1").parts.len(), 1);
+        let Spread { parts, places, .. } = many("8");
         assert_eq!(parts.len(), 8);
         for (id, (part, place)) in (0..50).zip(places) {
             assert_eq!(
-                parts[part].1[place].hash,
+                parts[part].envelopes[place].hash,
                 [id; 32].as_slice(),
                 "every envelope is where its place says"
             );
@@ -159,33 +231,34 @@ mod tests {
     }
 
     #[test]
+    fn api_296_a_claim_is_staged_at_the_directory_of_its_handle() {
+        let envelopes = vec![admitted(Kind::IdentityUpdate, 1), admitted(Kind::IdentityUpdate, 2)];
+        let claiming = |handle: &str| Extra { handle: Some(handle.to_owned()), ..Extra::default() };
+        let spread = Spread::of(publish(envelopes), vec![claiming("alice"), Extra::default()], &config("1"));
+        assert_eq!(spread.places, [(1, 0), (1, 1)]);
+        let claim = Claim { handle: "alice".to_owned(), inbox_id: vec![1; 32].into() };
+        assert_eq!(spread.parts[0].participant, participant::directory(0));
+        assert_eq!(spread.parts[0].claims, [claim]);
+        assert_eq!(spread.claims.len(), 1);
+    }
+
+    #[test]
     fn api_221_metadata_returns_to_the_order_of_the_envelopes() {
-        let stored = Published::Stored(vec![vec![meta(1), meta(2)], vec![meta(3)]]);
-        let gathered = gather(stored.clone(), &[(1, 0), (0, 0), (0, 1)]).unwrap();
+        let stored = vec![vec![meta(1), meta(2)], vec![meta(3)]];
+        let gathered = gather(&stored, &[(1, 0), (0, 0), (0, 1)]).unwrap();
         assert_eq!(gathered, [meta(3), meta(1), meta(2)]);
-        assert_eq!(gather(stored, &[(1, 1)]).unwrap_err().code, Code::Internal);
+        assert_eq!(gather(&stored, &[(1, 1)]).unwrap_err().code, Code::Internal);
     }
 
     #[test]
     fn api_212_each_kind_takes_its_retention_along() {
         let retention = config("1").retention;
-        let welcome = new_envelope(admitted(Kind::Welcome, 1), retention);
+        let welcome = new_envelope(admitted(Kind::Welcome, 1), Extra::default(), retention);
         assert_eq!(welcome.retention_seconds, 60);
         assert_eq!(welcome.hash, [1; 32].as_slice());
         let mut commit = admitted(Kind::GroupMessage, 1);
         commit.is_commit_or_proposal = true;
-        let commit = new_envelope(commit, retention);
+        let commit = new_envelope(commit, Extra::default(), retention);
         assert_eq!((commit.retention_seconds, commit.is_commit_or_proposal), (0, true));
-    }
-
-    #[test]
-    fn api_281_a_refusal_has_its_code() {
-        for (refusal, code) in [
-            (Published::HeadMoved, Code::Aborted),
-            (Published::Taken, Code::InvalidArgument),
-            (Published::Busy, Code::Unavailable),
-        ] {
-            assert_eq!(gather(refusal, &[]).unwrap_err().code, code);
-        }
     }
 }

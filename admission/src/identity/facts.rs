@@ -44,7 +44,7 @@ pub(super) fn encode(update: &Verified) -> Bytes {
         }
         Action::ChangeRecovery { recovery, signature } => {
             action::Kind::ChangeRecovery(wire::ChangeRecovery {
-                recovery: Some(recovery.into()),
+                recovery: Some(abridged(recovery)),
                 signature: place(*signature),
             })
         }
@@ -64,6 +64,24 @@ pub(super) fn encode(update: &Verified) -> Bytes {
         actions: update.actions.iter().map(|of| wire::Action { kind: Some(action(of)) }).collect(),
     };
     facts.encode_to_vec().into()
+}
+
+/// An update may name an identifier of a mebibyte. No signer has more than the 65 bytes of an uncompressed passkey, so a
+/// longer name matches none, and neither does its beginning: it need not be kept twice.
+fn abridged(identifier: &Identifier) -> MemberIdentifier {
+    const LONGER_THAN_ANY_SIGNER: usize = 70;
+    match identifier {
+        Identifier::Ethereum(text) => {
+            let end = text.floor_char_boundary(LONGER_THAN_ANY_SIGNER);
+            (&Identifier::Ethereum(text[..end].into())).into()
+        }
+        Identifier::Installation(key) => {
+            (&Identifier::Installation(key.slice(..key.len().min(LONGER_THAN_ANY_SIGNER)))).into()
+        }
+        Identifier::Passkey(key) => {
+            (&Identifier::Passkey(key.slice(..key.len().min(LONGER_THAN_ANY_SIGNER)))).into()
+        }
+    }
 }
 
 pub(super) fn decode(inbox_id: &str, facts: &[u8]) -> Result<Verified, FoldError> {

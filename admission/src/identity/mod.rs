@@ -34,7 +34,7 @@ pub use identifier::Identifier;
 pub use lookup::{LookupError, LookupKey, lookup_key};
 pub use plan::{Plan, Rules, plan};
 pub use rejection::IdentityRejection;
-pub use signature::{Evidence, SignedText, WalletQuestion, verify};
+pub use signature::{Evidence, INSTALLATION_CONTEXT, SignedText, WalletQuestion, verify};
 pub use state::{Associations, Change, Effects, MAX_CLAIMS, Member, State};
 pub use structure::Action;
 pub use text::signature_text;

@@ -6,7 +6,8 @@ use sealog_proto::associations::RecoverableEd25519Signature;
 use super::{Evidence, SignedText};
 use crate::identity::{Identifier, IdentityRejection};
 
-const CONTEXT: &[u8] = b"IDENTITY UPDATE SIGNATURE";
+/// The context that no other signature of a client has.
+pub const INSTALLATION_CONTEXT: &[u8] = b"IDENTITY UPDATE SIGNATURE";
 
 pub(crate) struct Form {
     key: bytes::Bytes,
@@ -28,7 +29,7 @@ impl Form {
     /// Not the strict check: every other party accepts keys of small order here.
     pub(super) fn verify(&self, text: &SignedText) -> Result<Evidence, IdentityRejection> {
         VerifyingKey::try_from(self.key.as_ref())
-            .and_then(|key| key.verify_prehashed(text.sha512(), Some(CONTEXT), &self.signature))
+            .and_then(|key| key.verify_prehashed(text.sha512(), Some(INSTALLATION_CONTEXT), &self.signature))
             .map_err(|_| IdentityRejection::InstallationSignature)?;
         Ok(Evidence::new(Identifier::Installation(self.key.clone()), None, &self.signature.to_bytes()))
     }

@@ -13,6 +13,7 @@ use sealog_proto::associations::signature::Signature;
 use sha2::{Digest, Sha256, Sha512};
 use sha3::Keccak256;
 
+pub use installation::INSTALLATION_CONTEXT;
 pub use wallet::WalletQuestion;
 
 use super::{Identifier, IdentityRejection};

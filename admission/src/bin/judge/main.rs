@@ -1,0 +1,35 @@
+//! `judge --vectors FILE`: runs every case of a vector file through admission, and says where the two disagree.
+//!
+//! The file has the format of `admission/tests/vectors/identity.json`: groups of cases by name, of which any may be
+//! missing. Each mismatch is one line; the last line counts. Exit status: 0 without a mismatch, 1 with one or with a
+//! group that is not known, 2 when there is nothing to judge.
+
+mod vectors;
+
+use std::process::ExitCode;
+use std::{env, fs};
+
+const USAGE: &str = "usage: judge --vectors FILE";
+
+fn main() -> ExitCode {
+    match read(&env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(file) => {
+            let report = vectors::judge(&file);
+            print!("{report}");
+            if report.mismatches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn read(args: &[String]) -> Result<serde_json::Value, String> {
+    let [flag, path] = args else { return Err(USAGE.to_owned()) };
+    if flag != "--vectors" {
+        return Err(USAGE.to_owned());
+    }
+    let text = fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{path} is no JSON: {error}"))
+}

@@ -39,9 +39,10 @@ pub(super) fn encode(update: &Verified) -> Bytes {
         Action::Add { existing, new, .. } => {
             action::Kind::Add(wire::Add { existing_member: place(*existing), new_member: place(*new) })
         }
-        Action::Revoke { member, signature } => {
-            action::Kind::Revoke(wire::Revoke { member: Some(member.into()), signature: place(*signature) })
-        }
+        Action::Revoke { member, signature } => action::Kind::Revoke(wire::Revoke {
+            member: Some(abridged(member)),
+            signature: place(*signature),
+        }),
         Action::ChangeRecovery { recovery, signature } => {
             action::Kind::ChangeRecovery(wire::ChangeRecovery {
                 recovery: Some(abridged(recovery)),

@@ -6,9 +6,11 @@ use anyhow::{Context as _, ensure};
 use hyper_util::client::legacy::{Client as Http, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use prost::Message;
+use sealog_proto::associations::IdentifierKind;
 use sealog_proto::backend::{
-    ClientEnvelope, Cursor, EnvelopeMeta, PublishRequest, PublishResponse, QueryNewestRequest,
-    QueryNewestResponse, QueryRequest, QueryResponse, ServerEnvelope, TopicQuery, query_newest_response,
+    ClientEnvelope, Cursor, EnvelopeMeta, GetInboxIdsRequest, GetInboxIdsResponse, PublishRequest,
+    PublishResponse, QueryNewestRequest, QueryNewestResponse, QueryRequest, QueryResponse, ServerEnvelope,
+    TopicQuery, get_inbox_ids_request, query_newest_response,
 };
 use sealog_proto::health::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 use sealog_proto::{Topic, status::PublishFailure};
@@ -23,6 +25,8 @@ pub const PUBLISH: &str = "/xmtp.backend.v1.PublishService/Publish";
 pub const QUERY: &str = "/xmtp.backend.v1.QueryService/Query";
 /// The method path of a query for the newest envelopes.
 pub const QUERY_NEWEST: &str = "/xmtp.backend.v1.QueryService/QueryNewest";
+/// The method path of a lookup of inboxes.
+pub const GET_INBOX_IDS: &str = "/xmtp.backend.v1.IdentityService/GetInboxIds";
 /// The method path of the health check.
 pub const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
@@ -109,6 +113,22 @@ impl Client {
             QueryNewestRequest { topics: topics.iter().map(Into::into).collect(), include_full_envelope };
         let response: QueryNewestResponse = self.call(QUERY_NEWEST, request).await?;
         Ok(response.results)
+    }
+
+    /// The inboxes that the identifiers belong to, one entry per identifier.
+    pub async fn inbox_ids(
+        &self,
+        identifiers: &[(&str, IdentifierKind)],
+    ) -> Result<Vec<Option<String>>, Status> {
+        let requests = identifiers
+            .iter()
+            .map(|(identifier, kind)| get_inbox_ids_request::Request {
+                identifier: (*identifier).to_owned(),
+                identifier_kind: (*kind).into(),
+            })
+            .collect();
+        let response: GetInboxIdsResponse = self.call(GET_INBOX_IDS, GetInboxIdsRequest { requests }).await?;
+        Ok(response.responses.into_iter().map(|response| response.inbox_id).collect())
     }
 
     /// The status that the health check reports for a service; the empty name is the whole deployment.

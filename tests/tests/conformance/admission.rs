@@ -9,12 +9,13 @@ use sealog_proto::backend::{
     publish_error::Reason, welcome_message,
 };
 use sealog_proto::message_contents::PlaintextCommitLogEntry;
-use sealog_proto::{Kind, MlsCredential, Topic};
+use sealog_proto::{Kind, MlsCredential};
 use sealog_tests::backend::Backend;
 use sealog_tests::client::{Client, topic_of};
+use sealog_tests::fixtures::identity::{Inbox, Key, Update};
 use sealog_tests::fixtures::{
-    ContentType, Person, commit_log_entry, fresh_topic, group_envelope, hex, identity_update, key_package_of,
-    private_message, public_message, random, welcome, welcome_pointer,
+    ContentType, Person, commit_log_entry, fresh_topic, group_envelope, key_package_of, private_message,
+    public_message, random, welcome, welcome_pointer,
 };
 
 use crate::support::{assert_refused, fresh_group};
@@ -209,12 +210,14 @@ async fn api_235_unusual_key_packages_are_accepted() {
 async fn api_230_identity_updates_need_an_inbox_id_of_64_hexadecimal_characters() {
     let backend = Backend::shared().await;
     let client = backend.client();
+    let wallet = Key::wallet();
     let good = "0123456789abcdef".repeat(4);
     let long = format!("{good}a");
     let odd = format!("{}g", &good[1..]);
     let accented = format!("{}é", &good[2..]); // 64 bytes, 63 characters
     for inbox_id in ["", &good[1..], &good[..32], &long, &odd, &accented, &format!("0x{}", &good[2..])] {
-        assert_malformed(&client, &format!("inbox id `{inbox_id}`"), identity_update(inbox_id, 32)).await;
+        let update = Update::of(inbox_id).create(&wallet, 0).sign();
+        assert_malformed(&client, &format!("inbox id `{inbox_id}`"), update).await;
     }
 }
 
@@ -222,20 +225,16 @@ async fn api_230_identity_updates_need_an_inbox_id_of_64_hexadecimal_characters(
 async fn api_233_two_different_updates_of_one_inbox_are_refused_at_the_second() {
     let backend = Backend::shared().await;
     let client = backend.client();
-    let id = random::<32>();
-    let inbox = hex(&id);
-    let (first, second, other) = (
-        identity_update(&inbox, 32),
-        identity_update(&inbox, 32),
-        identity_update(&hex(&random::<32>()), 32),
-    );
-    let batch = vec![other, first.clone(), first.clone(), second];
+    let (inbox, other) = (Inbox::fresh(), Inbox::fresh());
+    let (first, second) = (inbox.create(), inbox.create());
+    let batch = vec![other.create(), first.clone(), first.clone(), second];
     assert_refused(client.publish(batch).await, Some(3), Reason::InvalidIdentityUpdate);
     // Both spellings of the inbox id name the same inbox.
-    let loud = identity_update(&inbox.to_uppercase(), 32);
+    let loud = Update::of(&inbox.id.to_uppercase()).create(&inbox.wallet, 0).sign();
     assert_refused(client.publish(vec![first, loud]).await, Some(1), Reason::InvalidIdentityUpdate);
-    let topic = Topic::derive(Kind::IdentityUpdate, &id).unwrap();
-    assert!(client.read(&topic, 0).await.unwrap().is_empty(), "nothing of it is stored");
+    for inbox in [inbox, other] {
+        assert!(client.read(&inbox.topic(), 0).await.unwrap().is_empty(), "nothing of it is stored");
+    }
 }
 
 #[tokio::test]

@@ -8,8 +8,9 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use sealog_log::{Param, Sql, Txid, Value};
 use sealog_proto::backend::{Cursor, EnvelopeMeta, MessageHash, Topic, message_hash};
-use sealog_proto::internal::{Claim, NewEnvelope, NewestReply, ReadReply, Share};
+use sealog_proto::internal::{Claim, NewEnvelope, NewestReply, ReadReply, Share, history_reply};
 
+use crate::identifiers::Identifiers;
 use crate::message::{Body, Message, Node, Reply, Request, id};
 use crate::storage::Storage;
 
@@ -64,6 +65,7 @@ pub(crate) struct History {
     /// Claims of publishes that were told "taken".
     pub(crate) taken: Vec<Vec<Claim>>,
     pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) identifiers: Identifiers,
     /// Ids that a worker was told, by topic.
     acknowledged: BTreeMap<Bytes, BTreeSet<u64>>,
     pub(crate) successes: u64,
@@ -133,6 +135,7 @@ impl History {
         self.require(before.is_some(), || format!("{number} is a row that nobody published"));
         let before = before.unwrap_or(0);
         self.require(number > before, || format!("API-289: {number} stored, {before} was visible before"));
+        self.identifiers.stored(&key, number);
         let twice = self.ids.insert(key, number);
         self.require(twice.is_none(), || format!("API-222: stored twice, at {twice:?} and {number}"));
         let taken = self.rows.insert(number, row);
@@ -141,6 +144,7 @@ impl History {
 
     /// A message passed the gate.
     pub(crate) fn released(&mut self, message: &Message) {
+        self.identifiers.released(message);
         let Body::Reply(Some(reply)) = &message.body else { return };
         if let Reply::Boundary(boundary) = *reply {
             self.boundary(boundary);
@@ -173,6 +177,7 @@ impl History {
         for envelope in envelopes {
             self.visible.entry(key(envelope)).or_insert(newest);
             self.wanted.entry(key(envelope)).or_default().insert(envelope.expected_head);
+            self.identifiers.began(envelope);
         }
         self.publishes.push((envelopes.iter().map(key).collect(), claims.to_vec()));
     }
@@ -221,6 +226,33 @@ impl History {
         let newest = meta.map_or(0, id);
         let missing = must.iter().find(|number| **number > newest);
         self.require(missing.is_none(), || format!("API-202: {missing:?} acknowledged, newest is {newest}"));
+    }
+
+    /// A history was read (API-232): a read from the beginning, with the facts of each update.
+    pub(crate) fn history_ends(
+        &mut self,
+        topic: Bytes,
+        reply: &history_reply::Inbox,
+        must: &BTreeSet<u64>,
+        stored_before: bool,
+    ) {
+        let mut metas = Vec::with_capacity(reply.entries.len());
+        for entry in &reply.entries {
+            let row = self.rows.get(&entry.sequence_id).filter(|row| row.meta.server_ns == entry.server_ns);
+            let facts = row.and_then(|row| self.identifiers.facts(&key_of(&row.meta)));
+            let holds = facts.is_some() && entry.facts == facts;
+            metas.extend(row.map(|row| row.meta.clone()));
+            self.require(holds, || {
+                format!("API-232: {} is not in the history as it was published", entry.sequence_id)
+            });
+        }
+        let last = reply.entries.last().map_or(0, |entry| entry.sequence_id);
+        let whole = (reply.head, reply.count, reply.more) == (last, metas.len() as u64, false);
+        self.require(whole, || format!("API-232: head {} of a history that ends with {last}", reply.head));
+        let missing = must.iter().find(|number| metas.iter().all(|meta| id(meta) != **number));
+        self.require(missing.is_none(), || format!("API-232: {missing:?} acknowledged, not in the history"));
+        self.require(reply.stored || !stored_before, || "API-222: stored, and not known".to_owned());
+        self.snapshots.push(Snapshot { topic, after: 0, metas });
     }
 
     pub(crate) fn read_ends(&mut self, topic: Bytes, after: u64, reply: ReadReply, must: &BTreeSet<u64>) {

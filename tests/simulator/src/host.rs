@@ -164,6 +164,7 @@ impl Host {
                     self.calls.insert(context.calls, (*from, *call));
                 }
                 self.carry_out(context, todo, out);
+                context.mutate_event(self.node, &self.storage);
                 self.end(context, out);
             }
             Err(CommandError::Refused(failure)) => {
@@ -203,11 +204,7 @@ impl Host {
         match Machine::load(self.node, &self.storage, local) {
             Ok((machine, todo)) => {
                 context.trace(|| format!("{:?} starts", self.node));
-                if let Some(statement) = context.blinds() {
-                    self.storage.blind(Some(statement));
-                    self.storage.tamper("DROP INDEX IF EXISTS staged_by_hash");
-                    self.storage.tamper("DROP INDEX IF EXISTS staged_by_inbox");
-                }
+                context.mutate_statements(&self.storage);
                 self.machine = Some(machine);
                 self.carry_out(context, todo, out);
                 self.end(context, out);
@@ -277,6 +274,7 @@ impl Host {
                     let call = context.next_call();
                     self.asked_once.insert(call, asked);
                     self.asked.insert(call, asked);
+                    context.mutate_request(&request, &self.storage);
                     out.timers.push((deadline, Timer::Timeout(call)));
                     let body = Body::Request(request);
                     self.posted.push(Message { from: self.node, to, call, body });
@@ -294,7 +292,7 @@ impl Host {
                         out.timers.push((after, Timer::Wake));
                     }
                 }
-                Do::Alarm { after } if !context.loses_alarms() => {
+                Do::Alarm { after } if !context.loses_alarm(self.node, &self.storage) => {
                     self.set_alarm(Some(context.now + after));
                     let late = if context.happens(100) { context.random.below(4 * SECOND) } else { 0 };
                     out.timers.push((after + late, Timer::Alarm));

@@ -10,6 +10,7 @@ use std::fmt;
 mod context;
 mod history;
 mod host;
+mod identifiers;
 mod machine;
 mod message;
 mod mutation;
@@ -44,13 +45,18 @@ pub struct Report {
     pub decided: u64,
     /// Transactions aborted by a participant's question.
     pub aborted: u64,
+    /// Lookups that were answered.
+    pub lookups: u64,
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { events, rows, successes, transactions, decided, aborted, .. } = self;
+        let Self { events, rows, successes, transactions, decided, aborted, lookups, .. } = self;
         write!(f, "{events} events, {rows} rows, {successes} publishes acknowledged, ")?;
-        write!(f, "{transactions} transactions, {decided} decided, {aborted} aborted by a question")
+        write!(
+            f,
+            "{transactions} transactions, {decided} decided, {aborted} aborted by a question, {lookups} lookups"
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 //! The three production machines behind one face.
 
-use sealog_log::directory::Directory;
+use sealog_log::directory::{self, Directory};
 use sealog_log::participant;
 use sealog_log::participant::Machine as _;
 use sealog_log::partition::{self, Partition};
@@ -157,6 +157,9 @@ fn log(machine: &mut Partition, sql: &Storage, now: Nanos, call: u64, input: &In
         Input::Call(_, _, Request::Newest(request)) => {
             (Some(Reply::Newest(partition::newest(sql, request)?)), Vec::new())
         }
+        Input::Call(_, _, Request::History(request)) => {
+            (Some(Reply::History(partition::history(sql, request)?)), Vec::new())
+        }
         Input::Call(_, _, Request::Settle(request)) => {
             let (reply, actions) = machine.settle(sql, now, request)?;
             (Some(Reply::Settle(reply)), actions)
@@ -171,6 +174,9 @@ fn directory(machine: &mut Directory, sql: &Storage, now: Nanos, call: u64, inpu
         Input::Call(_, _, Request::Associate(request)) => {
             machine.associate(sql, request)?;
             (Some(Reply::Associate), Vec::new())
+        }
+        Input::Call(_, _, Request::Lookup(request)) => {
+            (Some(Reply::Lookup(directory::lookup(sql, request)?)), Vec::new())
         }
         _ => participant(machine, sql, now, call, input)?,
     };

@@ -4,10 +4,10 @@ use std::fmt;
 
 use sealog_proto::backend::EnvelopeMeta;
 use sealog_proto::internal::{
-    ApplyReply, ApplyRequest, AssociateRequest, DecideReply, DecideRequest, NewestReply, NewestRequest,
-    Participant, ReadReply, ReadRequest, ReserveReply, ReserveRequest, ResolveReply, ResolveRequest,
-    SettleReply, SettleRequest, StageReply, StageRequest, StoreReply, StoreRequest, WithdrawRequest,
-    participant::Kind,
+    ApplyReply, ApplyRequest, AssociateRequest, DecideReply, DecideRequest, HistoryReply, HistoryRequest,
+    LookupReply, LookupRequest, NewestReply, NewestRequest, Participant, ReadReply, ReadRequest,
+    ReserveReply, ReserveRequest, ResolveReply, ResolveRequest, SettleReply, SettleRequest, StageReply,
+    StageRequest, StoreReply, StoreRequest, WithdrawRequest, lookup_reply, participant::Kind,
 };
 
 /// A machine.
@@ -37,7 +37,9 @@ pub(crate) enum Request {
     Apply(ApplyRequest),
     Read(ReadRequest),
     Newest(NewestRequest),
+    History(HistoryRequest),
     Associate(AssociateRequest),
+    Lookup(LookupRequest),
     Settle(SettleRequest),
     Reserve(ReserveRequest),
     Decide(DecideRequest),
@@ -53,7 +55,9 @@ pub(crate) enum Reply {
     Apply(ApplyReply),
     Read(ReadReply),
     Newest(NewestReply),
+    History(HistoryReply),
     Associate,
+    Lookup(LookupReply),
     Settle(SettleReply),
     Reserve(ReserveReply),
     Decide(DecideReply),
@@ -120,10 +124,12 @@ impl fmt::Display for Request {
             Self::Apply(apply) => write!(f, "apply T{}", short(&apply.txid)),
             Self::Read(read) => write!(f, "read after {}", read.positions.first().map_or(0, |it| it.after)),
             Self::Newest(_) => write!(f, "newest"),
+            Self::History(_) => write!(f, "history"),
             Self::Associate(associate) => {
                 let all = associate.associations.iter().map(|it| (it.sequence_id, it.live));
                 write!(f, "associate {:?}", all.collect::<Vec<_>>())
             }
+            Self::Lookup(_) => write!(f, "lookup"),
             Self::Settle(settle) => write!(f, "settle {}", settle.epoch),
             Self::Reserve(reserve) => write!(
                 f,
@@ -154,7 +160,20 @@ impl fmt::Display for Reply {
                     newest.results.iter().filter_map(|row| row.meta.as_ref()).map(id).collect();
                 write!(f, "newest {seen:?}")
             }
+            Self::History(history) => {
+                write!(
+                    f,
+                    "history {:?}",
+                    history.inboxes.iter().map(|it| (it.head, it.count)).collect::<Vec<_>>()
+                )
+            }
             Self::Associate => write!(f, "associated"),
+            Self::Lookup(lookup) => {
+                let inbox = |result: &lookup_reply::Result| {
+                    result.inbox_id.as_ref().and_then(|it| it.last().copied())
+                };
+                write!(f, "found {:?}", lookup.results.iter().map(inbox).collect::<Vec<_>>())
+            }
             Self::Settle(settle) => write!(f, "settled {}", settle.epoch),
             Self::Reserve(reserve) => {
                 let decided: Vec<String> = reserve

@@ -73,6 +73,30 @@ pub enum Mutation {
     DirectoryConfirmsAtOnce,
     /// A sequencer that has a successor answers.
     OvertakenSequencerAnswers,
+    /// An update is told to the Directories before it is durable.
+    ChangeToldBeforeDurable,
+    /// A Directory takes associations before they are durable.
+    AssociatedBeforeDurable,
+    /// What is owed to a Directory is forgotten when it is sent.
+    OutboxForgottenWhenSent,
+    /// What is owed to the Directories is forgotten at a restart.
+    OutboxForgottenAtRestart,
+    /// An answer of a Directory counts for whatever it is owed.
+    DeliveryConfirmsAll,
+    /// No alarm is set for what is owed to the Directories.
+    NoAlarmForOutbox,
+    /// A duplicate is told to the Directories once more, as something new.
+    ChangeForDuplicate,
+    /// What an update brings along is lost while it is staged.
+    StagedIdentityForgotten,
+    /// Of two changes, that which came last stands.
+    AssociateIgnoresOrder,
+    /// A Directory forgets associations that have ended.
+    TombstoneForgotten,
+    /// A lookup finds associations that have ended.
+    RevokedFound,
+    /// A staged claim locks nothing.
+    NoLockOnClaim,
     /// No alarm is set.
     NoAlarm,
     /// Nothing happens when time has passed.
@@ -81,7 +105,7 @@ pub enum Mutation {
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 48] = [
         Self::PublishToldBeforeDurable,
         Self::ReadBeforeDurable,
         Self::StageToldBeforeDurable,
@@ -116,6 +140,18 @@ impl Mutation {
         Self::CutListWithIds,
         Self::DirectoryConfirmsAtOnce,
         Self::OvertakenSequencerAnswers,
+        Self::ChangeToldBeforeDurable,
+        Self::AssociatedBeforeDurable,
+        Self::OutboxForgottenWhenSent,
+        Self::OutboxForgottenAtRestart,
+        Self::DeliveryConfirmsAll,
+        Self::NoAlarmForOutbox,
+        Self::ChangeForDuplicate,
+        Self::StagedIdentityForgotten,
+        Self::AssociateIgnoresOrder,
+        Self::TombstoneForgotten,
+        Self::RevokedFound,
+        Self::NoLockOnClaim,
         Self::NoAlarm,
         Self::NoWake,
     ];

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use sealog_log::{Param, Sql, Txid};
 use sealog_proto::internal::{
-    NewEnvelope, ReserveReply, ReserveRequest, ResolveReply, ResolveRequest, StageReply, StoreReply,
-    stage_reply::Verdict, store_reply::Refusal,
+    AssociationChange, NewEnvelope, ReserveReply, ReserveRequest, ResolveReply, ResolveRequest, StageReply,
+    StoreReply, associate_request::Association, stage_reply::Verdict, store_reply::Refusal,
 };
 
 use crate::context::Context;
+use crate::history::key;
+use crate::identifiers::inbox_of;
 use crate::message::{Body, Message, Node, Reply, Request};
 use crate::mutation::Mutation;
 use crate::storage::Storage;
@@ -33,6 +35,8 @@ pub(crate) struct Mutator {
     sent: BTreeMap<Node, u64>,
     /// The instance that each participant last spoke as, and how often that changed.
     instances: BTreeMap<Node, (u64, u64)>,
+    /// Duplicates that came.
+    again: Vec<NewEnvelope>,
 }
 
 impl Mutator {
@@ -46,8 +50,10 @@ impl Context {
         self.mutator.mutation == Some(mutation)
     }
 
-    pub(crate) fn loses_alarms(&self) -> bool {
-        self.is(Mutation::NoAlarm)
+    pub(crate) fn loses_alarm(&self, node: Node, storage: &Storage) -> bool {
+        let staged = "SELECT 1 FROM transactions WHERE outcome = 0";
+        let for_outbox = matches!(node, Node::Log(_)) && !exists(staged, storage);
+        self.is(Mutation::NoAlarm) || self.is(Mutation::NoAlarmForOutbox) && for_outbox
     }
 
     pub(crate) fn loses_wakes(&self) -> bool {
@@ -68,7 +74,9 @@ impl Context {
                     | (Mutation::BoundaryToldBeforeStored, Reply::Boundary(_))
                     | (Mutation::AbortNotDurable, Reply::Resolve(_))
                     | (Mutation::AppliedToldBeforeDurable, Reply::Apply(_))
+                    | (Mutation::AssociatedBeforeDurable, Reply::Associate)
             ),
+            Body::Request(Request::Associate(_)) => mutation == Mutation::ChangeToldBeforeDurable,
             Body::Request(Request::Reserve(_)) => mutation == Mutation::ConfirmedBeforeDurable,
             _ => false,
         }
@@ -151,6 +159,24 @@ impl Context {
                 let asking = self.mutator.asking.entry(message.to).or_default();
                 asking.epoch = asking.epoch.max(settle.epoch);
             }
+            Body::Request(Request::Store(store)) if mutation == Mutation::ChangeForDuplicate => {
+                let stored = |envelope: &&NewEnvelope| self.history.ids.contains_key(&key(envelope));
+                self.mutator.again.extend(store.envelopes.iter().filter(stored).cloned());
+            }
+            Body::Request(Request::Associate(associate)) if mutation == Mutation::ChangeForDuplicate => {
+                let sequence_id = self.history.rows.keys().next_back().copied().unwrap_or(0);
+                for envelope in &self.mutator.again {
+                    let new = |change: &AssociationChange| Association {
+                        key: change.key.clone(),
+                        inbox_id: inbox_of(&envelope.topic),
+                        sequence_id,
+                        live: change.live,
+                    };
+                    let is_here =
+                        |change: &&AssociationChange| message.to == Node::Directory(change.directory);
+                    associate.associations.extend(envelope.changes.iter().filter(is_here).map(new));
+                }
+            }
             Body::Request(Request::Store(store)) if mutation == Mutation::HeadCheckedOnArrival => {
                 forget_heads(&mut store.envelopes, storage);
             }
@@ -188,9 +214,41 @@ impl Context {
         Some(Message { from: message.to, to: message.from, call: message.call, body })
     }
 
-    /// Statements whose results an object does not see.
-    pub(crate) fn blinds(&self) -> Option<&'static str> {
-        self.is(Mutation::NoLockOnStaged).then_some("SELECT 1 FROM staged WHERE topic")
+    /// Statements whose results an object does not see, or that it runs otherwise.
+    pub(crate) fn mutate_statements(&self, storage: &Storage) {
+        match self.mutator.mutation {
+            Some(Mutation::NoLockOnStaged) => {
+                storage.blind(Some("SELECT 1 FROM staged WHERE topic"));
+                storage.tamper("DROP INDEX IF EXISTS staged_by_hash");
+                storage.tamper("DROP INDEX IF EXISTS staged_by_inbox");
+            }
+            Some(Mutation::NoLockOnClaim) => {
+                storage.blind(Some("SELECT 1 FROM staged_claims WHERE handle"));
+                storage.alter(Some(("INSERT INTO staged_claims", "INSERT OR REPLACE INTO staged_claims")));
+            }
+            Some(Mutation::DeliveryConfirmsAll) => {
+                storage.alter(Some(("AND sequence_id <= ?", "AND (sequence_id <= ? OR 1)")));
+            }
+            Some(Mutation::AssociateIgnoresOrder) => {
+                storage.alter(Some(("WHERE sequence_id < excluded.sequence_id", "")));
+            }
+            Some(Mutation::RevokedFound) => storage.alter(Some(("AND live = 1", ""))),
+            _ => {}
+        }
+    }
+
+    /// What an object loses with a request that it sends.
+    pub(crate) fn mutate_request(&self, request: &Request, storage: &Storage) {
+        if self.is(Mutation::OutboxForgottenWhenSent) && matches!(request, Request::Associate(_)) {
+            storage.tamper("DELETE FROM outbox");
+        }
+    }
+
+    /// What an object loses at the end of an event.
+    pub(crate) fn mutate_event(&self, node: Node, storage: &Storage) {
+        if self.is(Mutation::TombstoneForgotten) && matches!(node, Node::Directory(_)) {
+            storage.tamper("DELETE FROM associations WHERE live = 0");
+        }
     }
 
     /// What a crash does to storage that it should not.
@@ -211,6 +269,8 @@ impl Context {
                 "DELETE FROM transactions WHERE outcome <> 0"
             }
             (Some(Mutation::StagedForgotten), Node::Log(_)) => "DELETE FROM staged",
+            (Some(Mutation::StagedIdentityForgotten), Node::Log(_)) => "UPDATE staged SET identity = NULL",
+            (Some(Mutation::OutboxForgottenAtRestart), Node::Log(_)) => "DELETE FROM outbox",
             _ => return,
         };
         storage.tamper(statement);
@@ -218,6 +278,10 @@ impl Context {
             storage.tamper("DELETE FROM transactions WHERE outcome = 0");
         }
     }
+}
+
+fn exists(statement: &str, storage: &Storage) -> bool {
+    storage.first(statement, &[]).ok().flatten().is_some()
 }
 
 /// Judges expected heads now, and no more.

@@ -49,6 +49,7 @@ impl Found {
         self.sum.transactions += report.transactions;
         self.sum.decided += report.decided;
         self.sum.aborted += report.aborted;
+        self.sum.lookups += report.lookups;
         if let Some(what) = report.broken {
             let earlier = self.broken.take().filter(|(known, _)| *known < seed);
             self.broken = Some(earlier.unwrap_or((seed, what)));

@@ -32,6 +32,8 @@ pub(crate) struct Storage {
     depth: Cell<u32>,
     /// What such a statement finds is not seen: a deliberate mistake.
     blind: Cell<Option<&'static str>>,
+    /// A part of statements, and what is run instead of it: a deliberate mistake.
+    altered: Cell<Option<(&'static str, &'static str)>>,
 }
 
 impl Storage {
@@ -46,6 +48,7 @@ impl Storage {
             fail_at: Cell::new(FailAt::Never),
             depth: Cell::new(0),
             blind: Cell::new(None),
+            altered: Cell::new(None),
         };
         this.control("BEGIN");
         this
@@ -125,6 +128,10 @@ impl Storage {
         self.blind.set(statement);
     }
 
+    pub(crate) fn alter(&self, altered: Option<(&'static str, &'static str)>) {
+        self.altered.set(altered);
+    }
+
     /// Changes what is stored behind the object's back. An object that was never called has no tables yet.
     pub(crate) fn tamper(&self, statement: &str) {
         let _ = self.native.run(statement, &[]);
@@ -150,6 +157,8 @@ impl Sql for Storage {
         if self.blind.get().is_some_and(|blind| statement.starts_with(blind)) {
             return Ok(());
         }
+        let altered = self.altered.get().map(|(part, instead)| statement.replace(part, instead));
+        let statement = altered.as_deref().unwrap_or(statement);
         if statement.starts_with("SELECT") {
             return self.native.query(statement, params, each);
         }

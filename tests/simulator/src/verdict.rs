@@ -10,19 +10,23 @@ use sealog_proto::internal::Participant;
 
 use crate::history::{History, Key, key_of, rows_after};
 use crate::host::Host;
+use crate::identifiers::facts_of;
 use crate::message::{Node, id};
 
 type Hosts = BTreeMap<Node, Host>;
 type Verdict = Result<(), String>;
 
 /// Holds a finished run to everything that it promised.
-pub(crate) fn judge(history: &History, hosts: &Hosts) -> Verdict {
+pub(crate) fn judge(history: &History, hosts: &Hosts, directories: u32) -> Verdict {
     rows_are_for_ever(history, hosts)?;
     time_rises_with_ids(history)?;
     reads_are_prefixes(history)?;
     publishes_are_whole(history, hosts)?;
     heads_were_as_wanted(history)?;
     taken_is_taken(history, hosts)?;
+    facts_are_kept(history, hosts)?;
+    history.identifiers.judge(hosts, directories)?;
+    history.identifiers.handles_stay(&claims(hosts))?;
     decisions(history, hosts)
 }
 
@@ -113,6 +117,17 @@ fn taken_is_taken(history: &History, hosts: &Hosts) -> Verdict {
     require(held, || "API-296: told taken, and nobody else holds a handle".to_owned())
 }
 
+/// Each stored identity update has the facts that it was published with, and nothing else has any.
+fn facts_are_kept(history: &History, hosts: &Hosts) -> Verdict {
+    let kept: BTreeMap<(Bytes, u64), Bytes> = hosts.values().flat_map(facts_of).collect();
+    let published = history
+        .ids
+        .iter()
+        .filter_map(|(key, number)| Some(((key.0.clone(), *number), history.identifiers.facts(key)?)));
+    let published: BTreeMap<(Bytes, u64), Bytes> = published.collect();
+    require(kept == published, || "the facts kept are not those of the stored updates".to_owned())
+}
+
 /// API-232: each stored identity update found the head on which its publisher wanted it.
 fn heads_were_as_wanted(history: &History) -> Verdict {
     let mut heads: BTreeMap<Bytes, u64> = BTreeMap::new();
@@ -171,6 +186,10 @@ pub(crate) fn unrest(history: &History, hosts: &Hosts) -> Option<String> {
             Node::Sequencer => (0, count(host, "SELECT count(*) FROM decisions WHERE finished = 0")),
             _ => (count(host, "SELECT count(*) FROM transactions WHERE outcome = 0"), 0),
         };
+        let owed = count(host, "SELECT count(*) FROM outbox");
+        if owed > 0 {
+            return Some(format!("{node:?} owes {owed} deliveries"));
+        }
         if staged > 0 {
             return Some(format!("{node:?} still holds {staged} staged transactions"));
         }

@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use sealog_log::coordinator::{Action, Coordinator, Outcome, Part, Random as Chance};
+use sealog_log::directory::partition_of;
 use sealog_log::{Nanos, SECOND};
 use sealog_proto::backend::EnvelopeMeta;
 use sealog_proto::internal::{
-    NewestRequest, Participant, ReadPosition, ReadRequest, StoreReply, StoreRequest, WithdrawRequest,
-    participant::Kind, store_reply::Refusal,
+    HistoryRequest, LookupKey, LookupRequest, NewEnvelope, NewestRequest, Participant, ReadPosition,
+    ReadRequest, StoreReply, StoreRequest, WithdrawRequest, history_request, participant::Kind,
+    store_reply::Refusal,
 };
 
 use crate::context::Context;
 use crate::history::{Key, key};
-use crate::message::{Message, Node, Reply, Request, id};
+use crate::identifiers::{Must, handle};
+use crate::message::{Message, Node, Reply, Request};
 use crate::mutation::Mutation;
-use crate::workload::{Publish, Work, topic};
+use crate::workload::{Draft, Publish, Work, topic};
 
 /// How long a worker works on one publish.
 const LIMIT: Nanos = 10 * SECOND;
@@ -25,7 +28,9 @@ const PATIENCE: Nanos = 4 * SECOND;
 /// What a call was about.
 #[derive(Clone, Debug)]
 enum Asked {
-    Head(usize),
+    /// Of which inbox, what it must hold, and whether the update was stored before.
+    History(usize, BTreeSet<u64>, bool),
+    Lookup(LookupKey, Must),
     Store,
     Stage(Participant),
     Withdraw(Participant, WithdrawRequest),
@@ -110,13 +115,18 @@ impl Worker {
                 let must = context.history.read_begins(&name);
                 self.read(context, index, after, Asked::Read(name, after, must));
             }
+            Work::Lookup(key) => {
+                let to = Node::Directory(partition_of(&key, self.directories));
+                let must = context.history.identifiers.lookup_begins(&key);
+                let request = Request::Lookup(LookupRequest { keys: vec![key.clone()] });
+                self.ask(context, to, request, Asked::Lookup(key, must));
+            }
             Work::Publish(publish) => {
-                let topics: BTreeSet<usize> =
-                    publish.drafts.iter().filter(|draft| draft.identity).map(|draft| draft.topic).collect();
-                for index in &topics {
-                    self.read(context, *index, 0, Asked::Head(*index));
+                let updates: Vec<&Draft> = publish.drafts.iter().filter(|draft| draft.identity).collect();
+                for update in &updates {
+                    self.read_history(context, update);
                 }
-                if topics.is_empty() {
+                if updates.is_empty() {
                     self.publish(context, &publish);
                 }
             }
@@ -130,6 +140,17 @@ impl Worker {
         self.ask(context, Node::Log(self.partition(index)), Request::Read(request), asked);
     }
 
+    /// The history of the inbox that is to be updated.
+    fn read_history(&mut self, context: &mut Context, update: &Draft) {
+        let NewEnvelope { topic, hash, .. } = update.envelope(None, self.directories);
+        let must = context.history.read_begins(&topic);
+        let stored = context.history.is_stored(&[(topic.clone(), hash.clone())]);
+        let inboxes = vec![history_request::Inbox { topic, after: 0, hash }];
+        let request = Request::History(HistoryRequest { inboxes, max_bytes: 1 << 20 });
+        let to = Node::Log(self.partition(update.topic));
+        self.ask(context, to, request, Asked::History(update.topic, must, stored));
+    }
+
     fn partition(&self, index: usize) -> u32 {
         u32::try_from(index).expect("few topics") % self.partitions
     }
@@ -140,12 +161,12 @@ impl Worker {
         let mut envelopes = Vec::new();
         for draft in &publish.drafts {
             let head = draft.identity.then(|| self.heads.get(&draft.topic).copied().unwrap_or(0));
-            let envelope = draft.envelope(head);
+            let envelope = draft.envelope(head, self.directories);
             part(&mut parts, Kind::Log, self.partition(draft.topic)).envelopes.push(envelope.clone());
             envelopes.push(envelope);
         }
         for claim in &publish.claims {
-            let index = u32::from(*claim.handle.as_bytes().last().unwrap_or(&0)) % self.directories;
+            let index = partition_of(&handle(&claim.handle), self.directories);
             part(&mut parts, Kind::Directory, index).claims.push(claim.clone());
         }
         context.history.began(&envelopes, &publish.claims);
@@ -189,10 +210,10 @@ impl Worker {
         }
         let now = context.local(self.skew);
         match (asked, reply) {
-            (Asked::Head(index), Some(Reply::Read(reply))) => {
-                let head = reply.envelopes.last().and_then(|row| row.meta.as_ref()).map_or(0, id);
-                self.heads.insert(index, head);
-                let waiting = self.asked.values().any(|asked| matches!(asked, Asked::Head(_)));
+            (Asked::History(index, must, stored), Some(Reply::History(reply))) => {
+                self.heads.insert(index, reply.inboxes[0].head);
+                context.history.history_ends(topic(index).into(), &reply.inboxes[0], &must, stored);
+                let waiting = self.asked.values().any(|asked| matches!(asked, Asked::History(..)));
                 if let Work::Publish(publish) = self.work.clone()
                     && !waiting
                 {
@@ -207,9 +228,16 @@ impl Worker {
                 context.history.newest_ends(&reply, &must);
                 self.done = true;
             }
+            (Asked::Lookup(key, must), Some(Reply::Lookup(reply))) => {
+                let answer = reply.results[0].inbox_id.as_ref();
+                if let Err(what) = context.history.identifiers.lookup_ends(&key, &must, answer) {
+                    context.history.violation(&what);
+                }
+                self.done = true;
+            }
             (Asked::Store, Some(Reply::Store(reply))) => self.stored(context, &reply),
-            (Asked::Head(_) | Asked::Store, _) => self.again(context),
-            (Asked::Read(..) | Asked::Newest(_) | Asked::Boundary, _) => self.done = true,
+            (Asked::History(..) | Asked::Store, _) => self.again(context),
+            (Asked::Read(..) | Asked::Newest(_) | Asked::Lookup(..) | Asked::Boundary, _) => self.done = true,
             (Asked::Withdraw(participant, request), None) if now < self.deadline => {
                 let to = Node::of(participant);
                 let asked = Asked::Withdraw(participant, request.clone());

@@ -1,9 +1,11 @@
 //! What a seed asks of the deployment, and what it does to it.
 
+use sealog_log::directory::partition_of;
 use sealog_log::{MILLISECOND, Nanos, SECOND};
-use sealog_proto::internal::{Claim, NewEnvelope};
+use sealog_proto::internal::{AssociationChange, Claim, LookupKey, NewEnvelope};
 
 use crate::context::Faults;
+use crate::identifiers::{address, handle, inbox_of};
 use crate::random::Random;
 
 /// An envelope to be published. Its text is its identity.
@@ -13,6 +15,8 @@ pub(crate) struct Draft {
     pub(crate) text: String,
     /// To be stored only on the head that its publisher has read (API-232).
     pub(crate) identity: bool,
+    /// Addresses that the update associates with its inbox, or takes away from it.
+    pub(crate) changes: Vec<(u8, bool)>,
 }
 
 /// A publish of a client, with its repeats.
@@ -29,6 +33,7 @@ pub(crate) enum Work {
     Publish(Publish),
     /// Of a topic, from the beginning or from somewhere above it.
     Read(usize),
+    Lookup(LookupKey),
     Boundary,
 }
 
@@ -51,13 +56,14 @@ pub(crate) struct Shape {
 const TOPICS: usize = 5;
 const INBOXES: usize = 2;
 const HANDLES: u64 = 2;
+const ADDRESSES: u8 = 3;
 /// Steady publishes of a run that has them.
 const STEADY: u64 = 30;
 
 impl Shape {
     pub(crate) fn new(random: &mut Random) -> Self {
         let partitions = random.small(1, 4);
-        let directories = random.small(0, 2);
+        let directories = random.small(0, 3);
         let mut faults = Faults {
             gate: random.chance(650),
             active: true,
@@ -120,7 +126,7 @@ impl Shape {
 }
 
 fn steady() -> Vec<Publish> {
-    let draft = |number, topic| Draft { topic, text: format!("steady{number}.{topic}"), identity: false };
+    let draft = |number, topic| Draft::message(topic, format!("steady{number}.{topic}"));
     let publish = |number| {
         let drafts = (0..TOPICS).map(|topic| draft(number, topic)).collect();
         Publish { drafts, claims: Vec::new(), retries: 0 }
@@ -139,7 +145,7 @@ fn one(random: &mut Random, number: u64, at: Nanos, directories: u32, work: &mut
     let count = if random.chance(400) { 1 } else { random.between(2, 5) };
     for part in 0..count {
         let topic = random.index(TOPICS);
-        drafts.push(Draft { topic, text: format!("{number}.{part}"), identity: false });
+        drafts.push(Draft::message(topic, format!("{number}.{part}")));
     }
     // The same envelope twice in one publish.
     if random.chance(80) {
@@ -150,12 +156,13 @@ fn one(random: &mut Random, number: u64, at: Nanos, directories: u32, work: &mut
         let inbox = random.index(INBOXES);
         let topic_index = TOPICS + inbox;
         drafts.truncate(random.index(3));
-        drafts.push(Draft { topic: topic_index, text: format!("{number}.id"), identity: true });
+        let changes = if directories > 0 { changes(random) } else { Vec::new() };
+        drafts.push(Draft { topic: topic_index, text: format!("{number}.id"), identity: true, changes });
         if directories > 0 && random.chance(600) {
             for _ in 0..random.between(1, 2) {
                 let handle = format!("handle{}", random.below(HANDLES));
                 if claims.iter().all(|claim: &Claim| claim.handle != handle) {
-                    claims.push(Claim { handle, inbox_id: topic(TOPICS + inbox).into() });
+                    claims.push(Claim { handle, inbox_id: inbox_of(&topic(TOPICS + inbox).into()) });
                 }
             }
         }
@@ -179,11 +186,46 @@ fn one(random: &mut Random, number: u64, at: Nanos, directories: u32, work: &mut
     if random.chance(300) {
         work.push((at + random.below(200) * MILLISECOND, Work::Boundary));
     }
+    if directories > 0 {
+        look_up(random, at, work);
+    }
     work.push((at, Work::Publish(publish)));
 }
 
+/// What an update does to addresses, which all inboxes share.
+fn changes(random: &mut Random) -> Vec<(u8, bool)> {
+    let mut changes = Vec::new();
+    for address in 0..ADDRESSES {
+        if random.chance(500) {
+            changes.push((address, random.chance(600)));
+        }
+    }
+    changes
+}
+
+/// Lookups around a publish and long after it.
+fn look_up(random: &mut Random, at: Nanos, work: &mut Vec<(Nanos, Work)>) {
+    for _ in 0..random.below(3) {
+        let key = if random.chance(300) {
+            handle(&format!("handle{}", random.below(HANDLES)))
+        } else {
+            address(u8::try_from(random.below(ADDRESSES.into())).expect("few addresses"))
+        };
+        let after = if random.chance(700) { 1_000 } else { 40_000 };
+        work.push((at + random.below(after) * MILLISECOND, Work::Lookup(key)));
+    }
+}
+
 impl Draft {
-    pub(crate) fn envelope(&self, expected_head: Option<u64>) -> NewEnvelope {
+    fn message(topic: usize, text: String) -> Self {
+        Self { topic, text, identity: false, changes: Vec::new() }
+    }
+
+    pub(crate) fn envelope(&self, expected_head: Option<u64>, directories: u32) -> NewEnvelope {
+        let change = |&(number, live): &(u8, bool)| {
+            let key = address(number);
+            AssociationChange { directory: partition_of(&key, directories), key: Some(key), live }
+        };
         let mut hash = vec![0; 32];
         hash[..self.text.len()].copy_from_slice(self.text.as_bytes());
         NewEnvelope {
@@ -193,7 +235,8 @@ impl Draft {
             is_commit_or_proposal: false,
             retention_seconds: 0,
             expected_head,
-            ..NewEnvelope::default()
+            facts: self.identity.then(|| format!("facts of {}", self.text).into()),
+            changes: self.changes.iter().map(change).collect(),
         }
     }
 }

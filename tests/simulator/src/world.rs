@@ -88,7 +88,10 @@ impl World {
             host.skew = this.context.random.within(10 * SECOND);
             this.hosts.insert(node, host);
         }
-        let join = JoinRequest { log_partitions: this.shape.partitions, ..JoinRequest::default() };
+        let join = JoinRequest {
+            log_partitions: this.shape.partitions,
+            directory_partitions: this.shape.directories,
+        };
         this.hosts.get_mut(&Node::Sequencer).expect("there is one").found(join);
         for (at, work) in std::mem::take(&mut this.shape.work) {
             this.schedule(at, Event::Start(work));
@@ -113,7 +116,7 @@ impl World {
             }
         }
         if self.context.history.broken.is_none()
-            && let Err(what) = verdict::judge(&self.context.history, &self.hosts)
+            && let Err(what) = verdict::judge(&self.context.history, &self.hosts, self.shape.directories)
         {
             self.context.history.violation(&what);
         }
@@ -126,6 +129,7 @@ impl World {
             transactions: self.context.history.transactions,
             decided: self.context.history.decided.len() as u64,
             aborted: self.context.history.aborted.len() as u64,
+            lookups: self.context.history.identifiers.lookups,
         }
     }
 

@@ -112,6 +112,18 @@ mutations! {
         "new ids lie above every stored id",
         "every decision lies below the new ids"
     ];
+    change_told_before_durable: ChangeToldBeforeDurable is seen as ["API-270"];
+    associated_before_durable: AssociatedBeforeDurable is seen as ["API-270"];
+    outbox_forgotten_when_sent: OutboxForgottenWhenSent is seen as ["API-270"];
+    outbox_forgotten_at_restart: OutboxForgottenAtRestart is seen as ["API-270"];
+    delivery_confirms_all: DeliveryConfirmsAll is seen as ["API-270"];
+    no_alarm_for_outbox: NoAlarmForOutbox is seen as ["progress"];
+    change_for_duplicate: ChangeForDuplicate is seen as ["API-270"];
+    staged_identity_forgotten: StagedIdentityForgotten is seen as ["the facts kept", "API-232", "API-270"];
+    associate_ignores_order: AssociateIgnoresOrder is seen as ["API-270"];
+    tombstone_forgotten: TombstoneForgotten is seen as ["API-270"];
+    revoked_found: RevokedFound is seen as ["API-270"];
+    no_lock_on_claim: NoLockOnClaim is seen as ["API-296"];
     no_alarm: NoAlarm is seen as ["progress"];
     no_wake: NoWake is seen as ["progress"];
 }

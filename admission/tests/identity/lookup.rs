@@ -45,7 +45,16 @@ fn api_299_a_handle_is_found_in_any_case_and_must_be_one() {
     for handle in ["", "1alice", "al ice", "alice.1", "ÄLICE"] {
         assert_eq!(lookup_key(handle, IdentifierKind::Handle.into()), Err(LookupError::Handle), "{handle}");
     }
+}
+
+#[test]
+fn an_unknown_kind_reads_as_the_first() {
+    let address = format!("0x{}", "Ab".repeat(20));
     for kind in [4, -1, i32::MAX] {
-        assert_eq!(lookup_key("alice", kind), Err(LookupError::Kind), "{kind}");
+        assert_eq!(
+            lookup_key(&address, kind),
+            lookup_key(&address, IdentifierKind::Ethereum.into()),
+            "{kind}"
+        );
     }
 }

@@ -15,6 +15,7 @@ pub mod native;
 pub mod participant;
 pub mod partition;
 pub mod sequencer;
+pub mod session;
 mod sql;
 mod txid;
 

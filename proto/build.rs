@@ -16,6 +16,7 @@ const ROOTS: &[&str] = &[
     "grpc/health/v1/health.proto",
     "sealog/internal/v1/internal.proto",
     "sealog/internal/v1/identity.proto",
+    "sealog/internal/v1/session.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

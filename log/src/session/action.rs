@@ -1,11 +1,9 @@
 //! What a session tells its shell to do, and what the shell tells it besides.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use sealog_proto::internal::{ControlRequest, PullRequest};
-use sealog_proto::status::Code;
 
+use super::Status;
 use crate::{Fault, Nanos, Sql};
 
 /// What every event comes with.
@@ -18,22 +16,6 @@ pub struct Context<'a> {
     /// What all other streams of this isolate have sent and not been acknowledged, in bytes: they share its memory
     /// (rule 18). The sum of their [`Session::unacked`](super::Session::unacked).
     pub elsewhere: u64,
-}
-
-/// How a stream ends: the trailers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// From the contract's status table (API-281).
-    pub code: Code,
-    /// What a person should do about it. Names no topic and no payload (SEC-051).
-    pub message: Cow<'static, str>,
-}
-
-impl Status {
-    /// A status with its text.
-    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into() }
-    }
 }
 
 /// What the shell does for the machine, strictly in order.

@@ -17,67 +17,300 @@
 //! - A [`Fault`] never leaves an event: it ends the stream with a status.
 
 mod action;
+mod attachment;
+mod bucket;
+mod control;
 mod counters;
+mod ending;
+mod event;
+mod history;
+mod key;
+mod live;
+mod moved;
+mod output;
+mod partial;
+mod registry;
+mod request;
+mod sending;
 mod setup;
+mod store;
+mod turn;
+mod updates;
 
 use bytes::Bytes;
+use sealog_proto::backend::{SubscribeResponse, subscribe_response};
 use sealog_proto::internal::{ControlReply, PullReply, PushReply, PushRequest};
+use sealog_proto::status::Code;
 
-use crate::Fault;
+use crate::{Fault, Nanos};
+use bucket::Bucket;
+use control::Channels;
+use ending::Watched;
+use history::Pulls;
+use moved::Moved;
+use output::Output;
+use partial::Partial;
+use registry::Registry;
+use request::Update;
+use store::{Store, Stored};
+use turn::{Stop, Turn};
+use updates::Updates;
 
-pub use action::{Action, Context, Status};
+pub use action::{Action, Context};
 pub use counters::Counters;
 pub use setup::{Limits, Rate, Setup};
+pub use turn::Status;
+
+/// Which of the two kinds of streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// `Subscribe`: a WebSocket; survives hibernation.
+    Bidirectional,
+    /// `SubscribeStatic`: a response body; lives in memory.
+    Static,
+}
+
+/// How far a stream has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// There is none.
+    Absent,
+    /// Started has not left: bidirectional, the header block is awaited; static, the targets are.
+    Accepted,
+    /// Frames go both ways.
+    Open,
+    /// The response has ended. What is left are the partitions' watches.
+    Over,
+}
+
+/// Small things that survive hibernation.
+#[derive(Debug)]
+struct Small {
+    /// Id of the last accepted Update.
+    update_id: u64,
+    /// How many Updates were taken up: the generation of what the last one registered.
+    ordinal: u32,
+    /// Of the next Control or Pull.
+    next_number: u64,
+    next_slot: u32,
+    watched: Watched,
+    updates: Bucket,
+    pings: Bucket,
+}
 
 /// The state machine. See the module's page.
 #[derive(Debug)]
-pub struct Session {}
+pub struct Session {
+    setup: Setup,
+    kind: Kind,
+    phase: Phase,
+    store: Store,
+    small: Small,
+    output: Output,
+    partial: Partial,
+    /// `None`: not loaded, and nothing is behind.
+    registry: Option<Registry>,
+    moved: Moved,
+    updates: Updates,
+    channels: Channels,
+    pulls: Pulls,
+    /// Asked for, and done.
+    syncs: u64,
+    synced: u64,
+    next_wake: Option<Nanos>,
+    /// The partitions are being told; all were.
+    closing: bool,
+    deleted: bool,
+    /// When they are to be told.
+    byes_at: Nanos,
+    counters: Counters,
+}
 
 impl Session {
+    fn new(setup: Setup, kind: Kind) -> Self {
+        let small = Small {
+            update_id: 0,
+            ordinal: 0,
+            next_number: 1,
+            next_slot: 0,
+            watched: Watched::default(),
+            updates: Bucket::full(setup.limits.updates, 0),
+            pings: Bucket::full(setup.limits.pings, 0),
+        };
+        Self {
+            setup,
+            kind,
+            phase: Phase::Absent,
+            store: Store::default(),
+            small,
+            output: Output::default(),
+            partial: Partial::default(),
+            registry: None,
+            moved: Moved::default(),
+            updates: Updates::default(),
+            channels: Channels::default(),
+            pulls: Pulls::default(),
+            syncs: 0,
+            synced: 0,
+            next_wake: None,
+            closing: false,
+            deleted: false,
+            byes_at: 0,
+            counters: Counters::default(),
+        }
+    }
+
     /// An instance on what is stored, and on what the socket kept: `None` when the object has no live socket.
     ///
     /// Nothing stored and no socket: it holds no stream; it can [`accept`](Self::accept) one, and answers pushes with
     /// `gone`. A stream whose memory held something is failed with UNAVAILABLE here (rule 19). A fault means that
     /// storage cannot be read: throw, and let the caller try again (rule 11).
-    pub fn load(ctx: &Context<'_>, setup: Setup, attachment: Option<&[u8]>) -> Result<(Self, Vec<Action>), Fault> {
-        todo!()
+    pub fn load(
+        ctx: &Context<'_>,
+        setup: Setup,
+        attachment: Option<&[u8]>,
+    ) -> Result<(Self, Vec<Action>), Fault> {
+        let mut this = Self::new(setup, Kind::Bidirectional);
+        let (store, stored) = Store::load(ctx.sql)?;
+        this.store = store;
+        let mut turn = Turn::new(ctx);
+        let Some(attachment) = attachment else {
+            this.load_over(&mut turn, stored)?;
+            return Ok((this, turn.actions));
+        };
+        let actions = this.finish_event(turn, |this, turn| this.resume(turn, &stored, attachment));
+        Ok((this, actions))
+    }
+
+    /// A new instance finds a live socket (rules 19, 20).
+    fn resume(&mut self, turn: &mut Turn<'_>, stored: &Stored, attachment: &[u8]) -> Result<(), Stop> {
+        self.counters.wakes += 1;
+        let version = self.store.version;
+        let attachment = attachment::read(attachment);
+        let whole = attachment
+            .as_ref()
+            .is_some_and(|it| *stored == Stored::Open && !it.busy && !it.dirty && it.version == version);
+        let behind = attachment.as_ref().is_some_and(|it| it.behind);
+        self.phase = Phase::Open;
+        match attachment {
+            Some(attachment) => self.restore(attachment),
+            None => self.watched_by_rows(turn)?,
+        }
+        if !whole {
+            self.counters.busy_restarts += 1;
+            return Err(Stop::Status(Status::new(
+                Code::Unavailable,
+                "the stream was interrupted here; open it again from your cursors",
+            )));
+        }
+        if behind {
+            self.counters.syncs += 1;
+            let mut partitions: Vec<u32> = self.registry(turn)?.iter().map(|(_, it)| it.partition).collect();
+            partitions.sort_unstable();
+            partitions.dedup();
+            for partition in partitions {
+                self.channels.sync(partition);
+            }
+        }
+        Ok(())
     }
 
     /// A static stream, from the bytes of its `SubscribeStaticRequest`. Refused with `INVALID_ARGUMENT` before anything
     /// is sent when the request is not as API-260, TOPIC-003 and the bounds demand.
-    pub fn open_static(ctx: &Context<'_>, setup: Setup, request: Bytes) -> Result<(Self, Vec<Action>), Status> {
-        todo!()
+    pub fn open_static(
+        ctx: &Context<'_>,
+        setup: Setup,
+        request: Bytes,
+    ) -> Result<(Self, Vec<Action>), Status> {
+        let update = Update::of_static(request, &setup.limits)?;
+        let mut this = Self::new(setup, Kind::Static);
+        this.phase = Phase::Accepted;
+        this.registry = Some(Registry::default());
+        let actions = this.event(ctx, |this, turn| this.take_update(turn, update));
+        Ok((this, actions))
     }
 
     /// The WebSocket was accepted. Storage says so from here on (rule 1).
     pub fn accept(&mut self, ctx: &Context<'_>) -> Vec<Action> {
-        todo!()
+        self.event(ctx, |this, turn| {
+            Fault::assert(this.phase == Phase::Absent, "an object holds one stream, once")?;
+            this.phase = Phase::Accepted;
+            this.store.open(turn.sql)?;
+            this.registry = Some(Registry::default());
+            this.output.last_frame = turn.now;
+            this.small.updates = Bucket::full(this.setup.limits.updates, turn.now);
+            this.small.pings = Bucket::full(this.setup.limits.pings, turn.now);
+            turn.actions.push(Action::Alarm { after: this.interval() });
+            Ok(())
+        })
     }
 
     /// The header block was read and is good: Started leaves (API-250).
     pub fn start(&mut self, ctx: &Context<'_>) -> Vec<Action> {
-        todo!()
+        self.event(ctx, |this, turn| {
+            if this.phase != Phase::Accepted {
+                return Ok(());
+            }
+            this.phase = Phase::Open;
+            let keepalive_interval_ms = this.setup.limits.keepalive_interval_ms;
+            let started = subscribe_response::Started { keepalive_interval_ms };
+            let response = Some(subscribe_response::Response::Started(started));
+            this.send(turn, &SubscribeResponse { response })
+        })
+    }
+
+    /// Whether the client is still listened to.
+    fn reads(&self) -> bool {
+        self.phase == Phase::Open && self.updates.end.is_none()
     }
 
     /// Bytes of the client's stream of gRPC frames, cut anywhere (rule 21).
-    pub fn data(&mut self, ctx: &Context<'_>, bytes: &[u8]) -> Vec<Action> {
-        todo!()
+    pub fn data(&mut self, ctx: &Context<'_>, bytes: Bytes) -> Vec<Action> {
+        self.event(ctx, |this, turn| {
+            let mut bytes = bytes;
+            while this.reads() && !bytes.is_empty() {
+                let most = this.setup.limits.max_request_bytes;
+                match this.partial.next(turn.sql, &mut this.store, &mut bytes, most) {
+                    Ok(Some(frame)) => this.take_frame(turn, &frame)?,
+                    Ok(None) => {}
+                    Err(Stop::Status(status)) => this.updates.end = Some(status),
+                    Err(fault) => return Err(fault),
+                }
+                this.settle_updates(turn)?;
+            }
+            Ok(())
+        })
     }
 
     /// The client ended its request stream: accepted Updates are answered, then the stream ends with OK (API-259).
     pub fn half_close(&mut self, ctx: &Context<'_>) -> Vec<Action> {
-        todo!()
+        let status = if self.partial.is_empty() {
+            Status::new(Code::Ok, "")
+        } else {
+            request::invalid("the request stream ended inside a frame")
+        };
+        self.fail(ctx, status)
     }
 
     /// The client sent what the transport refuses. It takes its place behind the Updates that wait; nothing after it is
     /// read (rule 12).
     pub fn fail(&mut self, ctx: &Context<'_>, status: Status) -> Vec<Action> {
-        todo!()
+        self.event(ctx, |this, _| {
+            if matches!(this.phase, Phase::Accepted | Phase::Open) {
+                this.updates.end.get_or_insert(status);
+            }
+            Ok(())
+        })
     }
 
     /// The client is gone: the socket closed or broke, or a write of the body was rejected.
     pub fn closed(&mut self, ctx: &Context<'_>) -> Vec<Action> {
-        todo!()
+        self.event(ctx, |this, turn| {
+            if matches!(this.phase, Phase::Accepted | Phase::Open) {
+                this.end(turn);
+            }
+            Ok(())
+        })
     }
 
     /// What came of [`Action::Control`] number `number`; `None`: no reply in time, or none that can be read.
@@ -88,53 +321,87 @@ impl Session {
         number: u64,
         reply: Option<&ControlReply>,
     ) -> Vec<Action> {
-        todo!()
+        self.event(ctx, |this, turn| this.controlled(turn, partition, number, reply))
     }
 
     /// What came of [`Action::Pull`] number `number`, as above.
     pub fn pull_reply(&mut self, ctx: &Context<'_>, number: u64, reply: Option<PullReply>) -> Vec<Action> {
-        todo!()
+        self.event(ctx, |this, turn| this.pulled(turn, number, reply))
     }
 
     /// Command `push` of a partition. Idempotent; storage is only read. Answered in this event: the reply leaves
     /// without waiting for anything but the output gate (rule 11).
     pub fn push(&mut self, ctx: &Context<'_>, request: PushRequest) -> (PushReply, Vec<Action>) {
-        todo!()
+        let mut reply =
+            PushReply { incarnation: request.incarnation, number: request.number, ..PushReply::default() };
+        let actions = self.event(ctx, |this, turn| this.pushed(turn, request, &mut reply));
+        reply.gone = self.is_over();
+        (reply, actions)
     }
 
     /// The object's alarm rang. It may ring late, or twice. A static stream has none.
     pub fn alarm(&mut self, ctx: &Context<'_>) -> Vec<Action> {
-        todo!()
+        let mut turn = Turn::new(ctx);
+        turn.rang = true;
+        self.finish_event(turn, |this, turn| match this.phase {
+            Phase::Absent => Ok(()),
+            Phase::Over => {
+                this.alarm_over(turn);
+                Ok(())
+            }
+            Phase::Accepted if this.output.is_idle(turn.now, this.wait()) => {
+                Err(Stop::Status(Status::new(Code::DeadlineExceeded, "no header block came in time")))
+            }
+            Phase::Accepted => {
+                turn.actions.push(Action::Alarm { after: this.interval() });
+                Ok(())
+            }
+            Phase::Open => this.alarm_open(turn),
+        })
     }
 
     /// Time has passed.
     pub fn wake(&mut self, ctx: &Context<'_>) -> Vec<Action> {
-        todo!()
+        self.next_wake = None;
+        self.event(ctx, |this, turn| match this.kind {
+            Kind::Static if this.phase != Phase::Over => this.beat(turn),
+            _ => Ok(()),
+        })
     }
 
     /// [`Action::Sync`] `number` is done.
     pub fn synced(&mut self, ctx: &Context<'_>, number: u64) -> Vec<Action> {
-        todo!()
+        self.synced = self.synced.max(number);
+        self.event(ctx, |_, _| Ok(()))
     }
 
     /// Static: the oldest write of the body that had not resolved did, so many bytes long. It is what the client has
     /// read, as far as the platform shows (rule 23).
     pub fn written(&mut self, ctx: &Context<'_>, bytes: u64) -> Vec<Action> {
-        todo!()
+        self.event(ctx, |this, _| match this.phase {
+            Phase::Over => Ok(()),
+            _ => Ok(this.output.written(bytes)?),
+        })
     }
 
     /// Bytes sent that the client has not acknowledged.
     pub fn unacked(&self) -> u64 {
-        todo!()
+        self.output.unacked()
     }
 
-    /// The response has ended ([`Action::Finish`]), or there never was a stream. What is left are the partitions' watches.
+    /// Whether there never was a stream: only then can the object [`accept`](Self::accept) one.
+    pub fn is_absent(&self) -> bool {
+        self.phase == Phase::Absent
+    }
+
+    /// The response has ended ([`Action::Finish`]), or there never was a stream. What is left are the partitions'
+    /// watches.
     pub fn is_over(&self) -> bool {
-        todo!()
+        matches!(self.phase, Phase::Absent | Phase::Over)
     }
 
     /// The counts since the last call.
     pub fn take_counters(&mut self) -> Counters {
-        todo!()
+        std::mem::take(&mut self.counters)
     }
 }

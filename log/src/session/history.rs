@@ -19,6 +19,7 @@ const MAX_TOPICS: usize = 256;
 #[derive(Debug)]
 struct Pull {
     partition: u32,
+    since: Nanos,
     budget: u64,
     asked: Vec<Asked>,
 }
@@ -95,8 +96,12 @@ impl Session {
                     .collect(),
             };
             self.small.next_number += 1;
-            self.pulls.in_flight.insert(request.number, Pull { partition, budget: request.budget, asked });
-            turn.actions.push(Action::Pull { partition, request, deadline: DEADLINE });
+            let deadline = silent.get(&partition).map_or(DEADLINE, |silence| {
+                DEADLINE.min((silence.since + PATIENCE).saturating_sub(turn.now)).max(1)
+            });
+            let pull = Pull { partition, since: turn.now, budget: request.budget, asked };
+            self.pulls.in_flight.insert(request.number, pull);
+            turn.actions.push(Action::Pull { partition, request, deadline });
         }
         Ok(())
     }
@@ -121,19 +126,21 @@ impl Session {
                 self.pulls.silent.remove(&pull.partition);
                 self.take_page(turn, &pull, page)
             }
-            None => self.pull_failed(turn, pull.partition, number),
+            None => self.pull_failed(turn, number, &pull),
         }
     }
 
-    fn pull_failed(&mut self, turn: &Turn<'_>, partition: u32, number: u64) -> Result<(), Stop> {
-        let before = self.pulls.silent.get(&partition).copied();
-        let (since, failures) = before.map_or((turn.now, 0), |it| (it.since.min(turn.now), it.failures + 1));
-        // The first failure comes when its own time limit is over.
-        if turn.now + DEADLINE >= since + PATIENCE {
+    fn pull_failed(&mut self, turn: &Turn<'_>, number: u64, pull: &Pull) -> Result<(), Stop> {
+        let before = self.pulls.silent.get(&pull.partition);
+        let (since, failures) = before.map_or((pull.since, 0), |silence| (silence.since, silence.failures));
+        let pause = pause(failures, |span| self.jitter(number, span));
+        // A silence that began in the future: the clock jumped back.
+        let since = since.min(turn.now);
+        if turn.now + pause >= since + PATIENCE {
             return Err(silent());
         }
-        let retry_at = turn.now + pause(failures, |span| self.jitter(number, span));
-        self.pulls.silent.insert(partition, Silence { since, failures, retry_at });
+        let silence = Silence { since, failures: failures + 1, retry_at: turn.now + pause };
+        self.pulls.silent.insert(pull.partition, silence);
         Ok(())
     }
 

@@ -1,0 +1,13 @@
+//! One session against its rules. "Trap n" is a hole that an earlier draft of the stream protocol had.
+
+#![allow(unreachable_pub)] // a crate of its own
+
+mod delivering;
+mod ending;
+mod frames;
+mod hibernating;
+mod large;
+mod liveness;
+mod statics;
+mod support;
+mod updates;

@@ -1,8 +1,8 @@
 //! What a participant tells its shell to do, and what the shell tells it.
 
 use sealog_proto::internal::{
-    ApplyReply, ApplyRequest, AssociateRequest, Failure, ReserveReply, ReserveRequest, StageReply,
-    StageRequest, StoreReply, WithdrawReply, WithdrawRequest,
+    ApplyReply, ApplyRequest, AssociateRequest, Failure, PushReply, PushRequest, ReserveReply,
+    ReserveRequest, StageReply, StageRequest, StoreReply, WithdrawReply, WithdrawRequest,
 };
 
 use crate::{CommandError, Fault, Nanos, Sql, Txid};
@@ -43,6 +43,13 @@ pub enum Action {
         request: AssociateRequest,
         /// The sequence id of the last update in it.
         through: u64,
+    },
+    /// Send to a session, once; report what came of it with [`Machine::pushed`].
+    Push {
+        /// What to send; it names the session.
+        request: PushRequest,
+        /// How long to wait for the answer, in nanoseconds.
+        deadline: Nanos,
     },
     /// Answer a call. What it says is durable when the object's output gate opens.
     Answer {
@@ -130,6 +137,16 @@ pub trait Machine: Sized {
         directory: u32,
         through: u64,
         delivered: bool,
+    ) -> Result<Vec<Action>, Fault>;
+
+    /// The answer to [`Action::Push`] `number` of this instance; `None` when there was none.
+    fn pushed(
+        &mut self,
+        sql: &dyn Sql,
+        now: Nanos,
+        session: &[u8],
+        number: u64,
+        reply: Option<&PushReply>,
     ) -> Result<Vec<Action>, Fault>;
 
     /// Time has passed.

@@ -1,7 +1,7 @@
 //! [`Machine`], made of what a [`Member`] does in its own way.
 
 use sealog_proto::internal::{
-    ApplyRequest, Failure, ReserveReply, StageReply, StageRequest, WithdrawReply, WithdrawRequest,
+    ApplyRequest, Failure, PushReply, ReserveReply, StageReply, StageRequest, WithdrawReply, WithdrawRequest,
     failure::Kind, stage_reply::Verdict,
 };
 
@@ -142,6 +142,21 @@ impl<M: Member> Machine for M {
         Ok(actions)
     }
 
+    fn pushed(
+        &mut self,
+        sql: &dyn Sql,
+        now: Nanos,
+        session: &[u8],
+        number: u64,
+        reply: Option<&PushReply>,
+    ) -> Result<Vec<Action>, Fault> {
+        let mut actions = Vec::new();
+        self.acknowledged(sql, now, session, number, reply)?;
+        self.carry_on(sql, now, &mut actions)?;
+        self.pump(now, &mut actions);
+        Ok(actions)
+    }
+
     fn wake(&mut self, now: Nanos) -> Vec<Action> {
         let mut actions = Vec::new();
         self.seat().channel.wake();
@@ -159,6 +174,7 @@ impl<M: Member> Machine for M {
             seat.channel.nudge();
         }
         let mut actions = seat.transactions.ask_overdue(now);
+        self.rang(sql, now)?;
         self.carry_on(sql, now, &mut actions)?;
         self.pump(now, &mut actions);
         Ok(actions)

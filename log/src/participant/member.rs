@@ -2,7 +2,7 @@
 
 use sealog_proto::backend::EnvelopeMeta;
 use sealog_proto::internal::{
-    ApplyReply, EnvelopeKey, Failure, ReserveReply, StageReply, StageRequest, failure::Kind,
+    ApplyReply, EnvelopeKey, Failure, PushReply, ReserveReply, StageReply, StageRequest, failure::Kind,
     stage_reply::Verdict,
 };
 
@@ -107,6 +107,23 @@ pub(crate) trait Member: Sized {
         _through: u64,
         _delivered: bool,
     ) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// A session has answered a push, or has not.
+    fn acknowledged(
+        &mut self,
+        _sql: &dyn Sql,
+        _now: Nanos,
+        _session: &[u8],
+        _number: u64,
+        _reply: Option<&PushReply>,
+    ) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// The instance starts, or its alarm rang. What is owed is then carried on with.
+    fn rang(&mut self, _sql: &dyn Sql, _now: Nanos) -> Result<(), Fault> {
         Ok(())
     }
 

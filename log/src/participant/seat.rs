@@ -60,7 +60,7 @@ impl Seat {
 #[derive(Clone, Debug)]
 pub(crate) struct Progress {
     /// Which instance this is.
-    incarnation: u64,
+    pub(crate) incarnation: u64,
     /// The newest epoch of the sequencer seen. Stored as defence in depth: were an overtaken sequencer to answer once
     /// more, its ids would be refused here even after a restart (trap 24).
     pub(crate) epoch: u64,

@@ -1,10 +1,11 @@
 //! A log partition as a participant: what it stages, and how a reply of the sequencer becomes rows.
 
 use sealog_proto::backend::EnvelopeMeta;
-use sealog_proto::internal::{EnvelopeKey, ReserveReply, StageRequest, stage_reply::Verdict};
+use sealog_proto::internal::{EnvelopeKey, PushReply, ReserveReply, StageRequest, stage_reply::Verdict};
 
 use super::outbox::Outbox;
 use super::queue::{Queue, Waiting};
+use super::watch::Watch;
 use super::{Partition, staged, step, store};
 use crate::participant::{self, Action, CallId, Judgement, Member, Reply, Seat};
 use crate::{Fault, Nanos, Sql, Txid, migrate};
@@ -14,9 +15,12 @@ impl Member for Partition {
 
     fn start(sql: &dyn Sql, index: u32) -> Result<Self, Fault> {
         migrate(sql, store::MIGRATIONS)?;
+        let seat = Seat::take(sql, participant::log(index))?;
+        let last = store::Last::load(sql)?;
         Ok(Self {
-            seat: Seat::take(sql, participant::log(index))?,
-            last: store::Last::load(sql)?,
+            watch: Watch::new(index, seat.progress.incarnation, last.pushed_through),
+            seat,
+            last,
             outbox: Outbox::load(sql)?,
             queue: Queue::default(),
             batch: Vec::new(),
@@ -81,8 +85,11 @@ impl Member for Partition {
         }
         let batch = std::mem::take(&mut self.batch);
         let input = step::Input { before: self.last, clock: self.seat.progress.clock, reply, batch: &batch };
-        let outcome = step::run(sql, input, &mut self.seat.transactions)?;
+        let mut news = self.watch.news();
+        let outcome = step::run(sql, input, &mut self.seat.transactions, &mut news)?;
+        let gathered = news.finish();
         self.last = outcome.last;
+        self.watch.stored(gathered, self.last.pushed_through)?;
         for directory in outcome.owed {
             self.outbox.owe(directory);
         }
@@ -132,11 +139,27 @@ impl Member for Partition {
     }
 
     fn carry_on(&mut self, sql: &dyn Sql, now: Nanos, actions: &mut Vec<Action>) -> Result<(), Fault> {
-        self.outbox.send(sql, now, actions)
+        self.outbox.send(sql, now, actions)?;
+        self.watch.pump(now, actions)
     }
 
     fn owes(&self, now: Nanos) -> Option<Nanos> {
-        self.outbox.alarm(now)
+        [self.outbox.alarm(now), self.watch.owes(now)].into_iter().flatten().min()
+    }
+
+    fn rang(&mut self, sql: &dyn Sql, now: Nanos) -> Result<(), Fault> {
+        self.watch.alarm(sql, now)
+    }
+
+    fn acknowledged(
+        &mut self,
+        sql: &dyn Sql,
+        now: Nanos,
+        session: &[u8],
+        number: u64,
+        reply: Option<&PushReply>,
+    ) -> Result<(), Fault> {
+        self.watch.pushed(sql, now, session, number, reply)
     }
 
     fn delivered(

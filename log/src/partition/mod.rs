@@ -14,18 +14,23 @@ mod rows;
 mod staged;
 mod step;
 mod store;
+pub mod watch;
 
-use sealog_proto::internal::{SettleReply, SettleRequest, StoreReply, StoreRequest, store_reply::Refusal};
+use sealog_proto::internal::{
+    ControlReply, ControlRequest, SettleReply, SettleRequest, StoreReply, StoreRequest, store_reply::Refusal,
+};
 
 pub use crate::participant::{Action, CallId, Machine, Reply};
 use crate::participant::{Member, Seat};
-use crate::{Fault, Nanos, Sql};
+use crate::{CommandError, Fault, Nanos, Sql};
 use outbox::Outbox;
 use queue::{Queue, Waiting};
 use store::Last;
+use watch::Watch;
 
 pub use history::{history, inboxes, known};
 pub use read::{newest, read};
+pub use watch::pull;
 
 /// Publishes that may wait for undecided transactions; beyond it they are refused like those of a full queue.
 const MAX_BLOCKED: usize = 1_024;
@@ -41,6 +46,7 @@ pub struct Partition {
     /// Publishes that wait for an undecided transaction. They hold nothing (rule 18).
     blocked: Vec<Waiting>,
     outbox: Outbox,
+    watch: Watch,
 }
 
 impl Partition {
@@ -77,5 +83,24 @@ impl Partition {
         self.seat.channel.nudge();
         self.pump(now, &mut actions);
         Ok((SettleReply { epoch: self.seat.progress.epoch }, actions))
+    }
+
+    /// Command `control`: see [`Watch::control`].
+    pub fn control(
+        &mut self,
+        sql: &dyn Sql,
+        now: Nanos,
+        request: &ControlRequest,
+    ) -> Result<(ControlReply, Vec<Action>), CommandError> {
+        let reply = self.watch.control(sql, now, request)?;
+        let mut actions = Vec::new();
+        self.watch.pump(now, &mut actions)?;
+        self.pump(now, &mut actions);
+        Ok((reply, actions))
+    }
+
+    /// What became of the pushes to the sessions that watch here.
+    pub fn watch_counters(&self) -> watch::Counters {
+        self.watch.counters()
     }
 }

@@ -25,15 +25,7 @@ pub(super) const ROW_OVERHEAD: u64 = 256;
 pub fn read(sql: &dyn Sql, request: &ReadRequest) -> Result<ReadReply, Fault> {
     // Most topics of a large read have nothing new: their heads say so, a hundred at a time.
     let topics: Vec<&[u8]> = request.positions.iter().map(|position| position.topic.as_ref()).collect();
-    let mut heads: HashMap<Bytes, u64> = HashMap::with_capacity(topics.len());
-    for_each_chunk(&topics, |list, params| {
-        let statement = format!("SELECT topic, head FROM topics WHERE topic IN ({list})");
-        sql.query(&statement, params, &mut |row| {
-            heads.insert(row[0].blob()?, row[1].uint8()?);
-            Ok(ControlFlow::Continue(()))
-        })
-    })?;
-
+    let heads = heads(sql, &topics)?;
     let mut page = Page { reply: ReadReply::default(), request, bytes: 0 };
     for position in &request.positions {
         let head = heads.get(&position.topic).copied().unwrap_or(0);
@@ -117,6 +109,19 @@ pub fn newest(sql: &dyn Sql, request: &NewestRequest) -> Result<NewestReply, Fau
         })
     })?;
     Ok(reply)
+}
+
+/// The newest ids of those topics that ever had one.
+pub(super) fn heads(sql: &dyn Sql, topics: &[&[u8]]) -> Result<HashMap<Bytes, u64>, Fault> {
+    let mut heads = HashMap::with_capacity(topics.len());
+    for_each_chunk(topics, |list, params| {
+        let statement = format!("SELECT topic, head FROM topics WHERE topic IN ({list})");
+        sql.query(&statement, params, &mut |row| {
+            heads.insert(row[0].blob()?, row[1].uint8()?);
+            Ok(ControlFlow::Continue(()))
+        })
+    })?;
+    Ok(heads)
 }
 
 /// Hands `topics` to `run` in chunks, each with its list of placeholders. A chunk that is not full repeats its last

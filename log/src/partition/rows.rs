@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use sealog_proto::backend::EnvelopeMeta;
 use sealog_proto::internal::NewEnvelope;
 
+use super::watch::News;
 use super::{history, outbox, store};
 use crate::{Fault, Nanos, Param, SECOND, Sql, blob8, uint8};
 
@@ -17,13 +18,15 @@ const HEADS: [usize; 3] = [48, 8, 1];
 
 /// Rows on their way into the log, under rising ids. What turns out to be a duplicate of a stored row, or of one before
 /// it here, leaves its id unused.
-pub(super) struct Rows<'a> {
+pub(super) struct Rows<'a, 'n, 'w> {
     sql: &'a dyn Sql,
     server_ns: Nanos,
     next: u64,
     /// Entered, not written yet.
     pending: Vec<(u64, &'a NewEnvelope)>,
     written: Written,
+    /// Takes what somebody watches.
+    news: &'n mut News<'w>,
 }
 
 /// What was written.
@@ -41,9 +44,9 @@ pub(super) struct Written {
     pub(super) metas: Vec<EnvelopeMeta>,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(sql: &'a dyn Sql, server_ns: Nanos, first_id: u64) -> Self {
-        Self { sql, server_ns, next: first_id, pending: Vec::new(), written: Written::default() }
+impl<'a, 'n, 'w> Rows<'a, 'n, 'w> {
+    pub(super) fn new(sql: &'a dyn Sql, server_ns: Nanos, first_id: u64, news: &'n mut News<'w>) -> Self {
+        Self { sql, server_ns, next: first_id, pending: Vec::new(), written: Written::default(), news }
     }
 
     pub(super) fn push(&mut self, envelope: &'a NewEnvelope) -> Result<(), Fault> {
@@ -75,6 +78,9 @@ impl<'a> Rows<'a> {
         }
         let heads: Vec<(u64, &NewEnvelope)> =
             pending.iter().filter(|(id, _)| inserted.contains(id)).copied().collect();
+        for (_, envelope) in &heads {
+            self.news.before(self.sql, &envelope.topic)?;
+        }
         for chunk in chunks(&heads, HEADS) {
             self.raise_heads(chunk)?;
         }
@@ -83,7 +89,9 @@ impl<'a> Rows<'a> {
                 self.written.stored += 1;
                 self.written.highest = Some(id);
                 self.insert_identity(id, envelope)?;
-                store::meta(envelope, id, self.server_ns, self.expiry(envelope)?)
+                let meta = store::meta(envelope, id, self.server_ns, self.expiry(envelope)?);
+                self.news.stored(id, &meta, &envelope.body)?;
+                meta
             } else {
                 let stored = store::find(self.sql, &envelope.topic, &envelope.hash)?;
                 stored.ok_or(Fault::Invariant("an envelope is stored or a duplicate of a stored one"))?

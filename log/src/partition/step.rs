@@ -8,6 +8,7 @@ use super::queue::Waiting;
 use super::rows::{Rows, Written};
 use super::staged;
 use super::store::{self, Last};
+use super::watch::News;
 use crate::participant::{Ended, Transactions};
 use crate::{Fault, Nanos, Sql};
 
@@ -44,18 +45,19 @@ pub(super) fn run(
     sql: &dyn Sql,
     input: Input<'_>,
     transactions: &mut Transactions,
+    news: &mut News<'_>,
 ) -> Result<Outcome, Fault> {
     let Input { before, clock, reply, batch } = input;
     check(&input)?;
     let mut outcome = Outcome { publishes: Vec::new(), last: before, owed: BTreeSet::new() };
     sql.transaction(&mut || {
         for decided in &reply.decided {
-            if let Some(written) = apply(sql, clock, decided, transactions)? {
+            if let Some(written) = apply(sql, clock, decided, transactions, news)? {
                 outcome.stored(&written, decided.server_ns);
             }
         }
         let locked = !transactions.is_empty();
-        let mut rows = Rows::new(sql, reply.server_ns, reply.first_id);
+        let mut rows = Rows::new(sql, reply.server_ns, reply.first_id, news);
         let verdicts = batch
             .iter()
             .map(|waiting| publish(&mut rows, &waiting.request.envelopes, locked))
@@ -75,7 +77,11 @@ pub(super) fn run(
                 })
             })
             .collect();
-        if outcome.last == before { Ok(()) } else { outcome.last.save(sql) }
+        if outcome.last == before {
+            return Ok(());
+        }
+        outcome.last.pushed_through = news.mark(outcome.last.highest)?;
+        outcome.last.save(sql)
     })?;
     Ok(outcome)
 }
@@ -84,7 +90,7 @@ impl Outcome {
     /// Takes in what was written under this time.
     fn stored(&mut self, written: &Written, server_ns: Nanos) {
         if let Some(highest) = written.highest {
-            self.last = Last { highest, server_ns: self.last.server_ns.max(server_ns) };
+            self.last = Last { highest, server_ns: self.last.server_ns.max(server_ns), ..self.last };
         }
         self.owed.extend(&written.owed);
     }
@@ -112,6 +118,7 @@ fn apply(
     clock: Nanos,
     decided: &Decided,
     transactions: &mut Transactions,
+    news: &mut News<'_>,
 ) -> Result<Option<Written>, Fault> {
     let Some(txid) = transactions.decided(decided, clock)? else { return Ok(None) };
     let envelopes = staged::of(sql, &txid)?;
@@ -122,7 +129,7 @@ fn apply(
             Fault::assert(head == expected, "a staged update finds the head that it was judged on")?;
         }
     }
-    let mut rows = Rows::new(sql, decided.server_ns, decided.first_id);
+    let mut rows = Rows::new(sql, decided.server_ns, decided.first_id, news);
     for envelope in &envelopes {
         rows.push(envelope)?;
     }
@@ -139,7 +146,7 @@ fn apply(
 /// Duplicates are looked for before the head is checked: a retry of stored bytes succeeds although the head has moved
 /// since, because it moved by these very bytes (API-222, trap 18).
 fn publish<'a>(
-    rows: &mut Rows<'a>,
+    rows: &mut Rows<'a, '_, '_>,
     envelopes: &'a [NewEnvelope],
     locked: bool,
 ) -> Result<Option<Publish>, Fault> {

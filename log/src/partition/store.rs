@@ -4,7 +4,7 @@ use bytes::Bytes;
 use sealog_proto::backend::{Cursor, EnvelopeMeta, MessageHash, Topic, message_hash};
 use sealog_proto::internal::NewEnvelope;
 
-use super::{history, outbox, staged};
+use super::{history, outbox, staged, watch};
 use crate::participant;
 use crate::{Fault, Migration, Nanos, Param, Sql, SqlError, Value, blob8};
 
@@ -15,6 +15,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     outbox::MIGRATION,
     history::MIGRATION,
     staged::IDENTITY,
+    watch::MIGRATION,
 ];
 
 const FIRST: Migration = Migration {
@@ -54,20 +55,26 @@ pub(super) struct Last {
     pub(super) highest: u64,
     /// The `server_ns` of the last step that stored something.
     pub(super) server_ns: Nanos,
+    /// Every id up to here has been acknowledged by whoever watched it (rule 8 of the stream protocol).
+    pub(super) pushed_through: u64,
 }
 
 impl Last {
     pub(super) fn load(sql: &dyn Sql) -> Result<Self, Fault> {
         let row = sql
-            .first("SELECT highest, server_ns FROM progress", &[])?
+            .first("SELECT highest, server_ns, pushed_through FROM progress", &[])?
             .ok_or(Fault::Invariant("a partition has its progress row"))?;
-        Ok(Self { highest: row[0].uint8()?, server_ns: row[1].uint8()? })
+        Ok(Self { highest: row[0].uint8()?, server_ns: row[1].uint8()?, pushed_through: row[2].uint8()? })
     }
 
     pub(super) fn save(&self, sql: &dyn Sql) -> Result<(), Fault> {
         Ok(sql.run(
-            "UPDATE progress SET highest = ?, server_ns = ?",
-            &[Param::Blob(&blob8(self.highest)), Param::Blob(&blob8(self.server_ns))],
+            "UPDATE progress SET highest = ?, server_ns = ?, pushed_through = ?",
+            &[
+                Param::Blob(&blob8(self.highest)),
+                Param::Blob(&blob8(self.server_ns)),
+                Param::Blob(&blob8(self.pushed_through)),
+            ],
         )?)
     }
 }

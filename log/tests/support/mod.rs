@@ -113,7 +113,8 @@ impl World {
                 Action::Wake { .. }
                 | Action::Alarm { .. }
                 | Action::Resolve { .. }
-                | Action::Associate { .. } => {}
+                | Action::Associate { .. }
+                | Action::Push { .. } => {}
             }
         }
         answers.sort_by_key(|(publish, _)| *publish);

@@ -259,6 +259,7 @@ fn of_participant(action: participant::Action) -> Do {
             });
             Do::Answer { call, reply }
         }
+        Action::Push { .. } => unreachable!("no session watches"),
         Action::Wake { after } => Do::Wake { after },
         Action::Alarm { after } => Do::Alarm { after },
     }

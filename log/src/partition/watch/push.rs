@@ -49,7 +49,8 @@ impl Watch {
         {
             actions.push(self.send(slot, class)?);
         }
-        Ok(())
+        let has_waker = self.debts.lowest().is_none() || self.owes(now).is_some();
+        Fault::assert(has_waker, "whatever is owed has a waker")
     }
 
     fn send(&mut self, slot: Slot, class: Class) -> Result<Action, Fault> {

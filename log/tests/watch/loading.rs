@@ -20,13 +20,13 @@ fn trap_32_the_load_is_done_in_pieces() {
     let mut world = crowded();
     world.restart();
     let (first, ..) = world.machine.sizes();
-    assert!((16_000..=17_000).contains(&first), "{first} watches in one event");
+    assert!((8_000..=10_000).contains(&first), "{first} watches in one event");
     let mut pieces = 1;
     while world.rings_at.is_some_and(|at| at <= world.now) {
         world.ring();
         pieces += 1;
     }
-    assert!((15..=25).contains(&pieces), "{pieces}");
+    assert!((30..=45).contains(&pieces), "{pieces}");
     assert_eq!(world.machine.sizes(), (60_000, 10 + 60 * 990, 60));
 }
 

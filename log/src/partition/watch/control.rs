@@ -15,8 +15,8 @@ use super::{Debts, Key, Watch};
 use crate::partition::read;
 use crate::{CommandError, Fault, Nanos, Sql};
 
-/// Bounds of the index. They keep it below about 40 MB of the isolate's 128: 8 bytes for each watch, some 75 for each
-/// topic, and a few hundred for each session.
+/// Bounds of the index. They keep it below about 50 MB of the isolate's 128: 8 bytes for each watch, some 100 for each
+/// topic, and some 400 for each session.
 const MAX_WATCHES: usize = 1_000_000;
 const MAX_TOPICS: usize = 400_000;
 const MAX_SESSIONS: usize = 20_000;

@@ -11,9 +11,10 @@ use crate::partition::read;
 use crate::{Fault, Sql};
 
 /// Additions and removals that are read in one event, and topics whose heads are: about 10 ms each, in which a publish
-/// waits.
-const ENTRIES_AT_ONCE: usize = 16_384;
-const TOPICS_AT_ONCE: usize = 4_096;
+/// waits. A row costs as much as so many of what is in it.
+const ENTRIES_AT_ONCE: usize = 8_192;
+const ROW: usize = 4;
+const TOPICS_AT_ONCE: usize = 2_048;
 /// Hints that are owed before the load waits for some of them to leave. They are then told in fewer, fuller pushes than
 /// if it went on only when none was left, and memory stays bounded.
 const MANY_HINTS: usize = 65_536;
@@ -71,7 +72,7 @@ impl Watch {
         let mut entries = 0;
         let all = rows::load(sql, after, |row| {
             after = row.id;
-            entries += row.removed.len() + row.added.len();
+            entries += ROW + row.removed.len() + row.added.len();
             self.enter_row(&row)?;
             Ok(if entries < ENTRIES_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;

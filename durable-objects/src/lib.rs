@@ -13,6 +13,7 @@ mod command;
 mod directory;
 mod externs;
 mod instance;
+pub mod grpc_websocket;
 mod log_partition;
 mod participant;
 mod publish;

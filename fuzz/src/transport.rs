@@ -5,6 +5,7 @@
 #![allow(unreachable_pub)] // public in one crate, private in the other
 
 use bytes::Bytes;
+use sealog_objects::grpc_websocket::{self, Input, check_headers};
 use sealog_worker::transport::body::{BodyError, BodyReader};
 use sealog_worker::transport::frame::UnaryReader;
 use sealog_worker::transport::metadata::Mode;
@@ -12,7 +13,7 @@ use sealog_worker::transport::text::TextDecoder;
 use sealog_worker::transport::timeout;
 
 /// Every target.
-pub const ALL: [fn(&[u8]); 4] = [frame, text, body, grpc_timeout];
+pub const ALL: [fn(&[u8]); 5] = [frame, text, body, grpc_timeout, websocket];
 
 /// Longer than any message here, so that both sides of the limit are met.
 const LIMIT: usize = 64;
@@ -59,6 +60,18 @@ pub fn grpc_timeout(data: &[u8]) {
         && value.as_bytes()[..digits].iter().all(u8::is_ascii_digit)
         && matches!(value.as_bytes()[digits], b'H' | b'M' | b'S' | b'm' | b'u' | b'n');
     assert_eq!(timeout::parse(value).is_ok(), sound, "{value:?}");
+}
+
+/// A WebSocket message, as the first of a call and as a later one.
+pub fn websocket(data: &[u8]) {
+    if check_headers(data).is_ok() {
+        assert!(data.iter().all(|byte| byte.is_ascii_graphic() || b"\r\n\t ".contains(byte)));
+    }
+    match grpc_websocket::read(Bytes::copy_from_slice(data)) {
+        Ok(Input::Data(bytes)) => assert_eq!([&[0], &bytes[..]].concat(), data),
+        Ok(Input::HalfClose) => assert_eq!(data, [1]),
+        Err(_) => assert!(data != [1] && data.first() != Some(&0)),
+    }
 }
 
 fn cuts(data: &[u8]) -> impl Iterator<Item = usize> {

@@ -4,10 +4,12 @@
 //! - [`internal`]: calls between the worker and the objects.
 //! - [`Topic`]: kind byte and identifier, parsed and checked (TOPIC-001, TOPIC-003).
 //! - [`canonical`]: the stored bytes of an envelope and their hash (API-211).
+//! - [`grpc_web`]: frames, and the lines that end a call.
 //! - [`status`]: gRPC codes and the details of a failed publish (API-223).
 //! - [`wire`]: counting repeated fields before they are decoded.
 
 pub mod canonical;
+pub mod grpc_web;
 pub mod status;
 mod topic;
 pub mod wire;

@@ -6,7 +6,7 @@ mod targets;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Bytes that look like bodies: frames, base64 of frames, timeouts, and whatever.
+/// Bytes that look like bodies: frames, base64 of frames, timeouts, header blocks, and whatever.
 fn input() -> impl Strategy<Value = Vec<u8>> {
     let frame = (0..3_u8, 0..80_u32, vec(any::<u8>(), 0..90)).prop_map(|(flag, announced, message)| {
         let mut frame = vec![flag];
@@ -23,7 +23,8 @@ fn input() -> impl Strategy<Value = Vec<u8>> {
     });
     let text = "[A-Za-z0-9+/=]{0,60}".prop_map(String::into_bytes);
     let timeout = "[0-9]{0,10}[HMSmunx]?".prop_map(String::into_bytes);
-    prop_oneof![frame, exact, text, timeout, vec(any::<u8>(), 0..100)]
+    let headers = "([a-z-]{1,12}: ?[ -~\\t]{0,12}(\r\n)?){0,3}".prop_map(String::into_bytes);
+    prop_oneof![frame, exact, text, timeout, headers, vec(any::<u8>(), 0..100)]
 }
 
 proptest! {

@@ -6,14 +6,11 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
 };
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use prost::Message;
+use sealog_proto::grpc_web;
 
-use super::{frame, metadata::Mode};
+use super::metadata::Mode;
 use crate::error::Status;
-
-/// What `grpc-message` must not hold as it is, beside everything outside ASCII.
-const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// Trailers of a success; short enough to be reserved with the message.
 const OK_TRAILERS: &[u8] = b"grpc-status: 0\r\n";
@@ -29,30 +26,23 @@ impl Answer {
         if length > limit {
             return Err(Status::answer_too_long(length, limit));
         }
-        let mut out = Vec::with_capacity(2 * frame::HEADER_LEN + length + OK_TRAILERS.len());
-        let at = frame::begin(&mut out, frame::MESSAGE);
+        let mut out = Vec::with_capacity(2 * grpc_web::HEADER_LEN + length + OK_TRAILERS.len());
+        let at = grpc_web::begin(&mut out, grpc_web::MESSAGE);
         message.encode_raw(&mut out);
-        frame::end(&mut out, at);
-        let at = frame::begin(&mut out, frame::TRAILERS);
+        grpc_web::end(&mut out, at);
+        let at = grpc_web::begin(&mut out, grpc_web::TRAILERS);
         out.extend_from_slice(OK_TRAILERS);
-        frame::end(&mut out, at);
+        grpc_web::end(&mut out, at);
         Ok(Self(out))
     }
 
     /// A failure: trailers only.
     pub fn failure(status: &Status) -> Self {
-        let mut lines = format!("grpc-status: {}\r\n", status.code as i32);
-        if !status.message.is_empty() {
-            let _ = write!(lines, "grpc-message: {}\r\n", escape(&status.message));
-        }
+        let mut lines = grpc_web::trailers(status.code, &status.message);
         if let Some(details) = &status.details {
             let _ = write!(lines, "grpc-status-details-bin: {}\r\n", STANDARD_NO_PAD.encode(details));
         }
-        let mut out = Vec::with_capacity(frame::HEADER_LEN + lines.len());
-        let at = frame::begin(&mut out, frame::TRAILERS);
-        out.extend_from_slice(lines.as_bytes());
-        frame::end(&mut out, at);
-        Self(out)
+        Self(grpc_web::frame(grpc_web::TRAILERS, lines.as_bytes()))
     }
 
     /// The bytes to send. Text is one segment, padded once: every client reads that.
@@ -64,14 +54,8 @@ impl Answer {
     }
 }
 
-/// Percent-encodes the text of a status, as header and trailer lines need it.
-pub fn escape(message: &str) -> impl std::fmt::Display {
-    utf8_percent_encode(message, ESCAPED)
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use sealog_proto::{
         backend::{QueryResponse, publish_error::Reason},
         health::HealthCheckResponse,
@@ -112,22 +96,12 @@ mod tests {
                 index: Some(3), reason: Reason::TooLarge, message: "50 % zu groß\n".to_owned()
             };
         let body = Answer::failure(&Status::from(failure.clone())).into_body(Mode::Binary);
-        assert_eq!(body[0], frame::TRAILERS);
-        let lines = String::from_utf8(body[frame::HEADER_LEN..].to_vec()).unwrap();
+        assert_eq!(body[0], grpc_web::TRAILERS);
+        let lines = String::from_utf8(body[grpc_web::HEADER_LEN..].to_vec()).unwrap();
         let line = |name| lines.split("\r\n").find_map(|line| line.strip_prefix(name)).unwrap();
         assert_eq!(line("grpc-status: "), "3");
         assert_eq!(line("grpc-message: "), "50 %25 zu gro%C3%9F%0A");
         let details = STANDARD_NO_PAD.decode(line("grpc-status-details-bin: ")).unwrap();
         assert_eq!(PublishFailure::from_details(&details), Some(failure));
-    }
-
-    proptest! {
-        #[test]
-        fn no_message_breaks_a_trailer_line(message: String) {
-            let escaped = escape(&message).to_string();
-            prop_assert!(escaped.bytes().all(|byte| (0x20..0x7f).contains(&byte)));
-            let decoded = percent_encoding::percent_decode_str(&escaped).decode_utf8().unwrap().into_owned();
-            prop_assert_eq!(decoded, message);
-        }
     }
 }

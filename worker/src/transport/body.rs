@@ -1,9 +1,10 @@
 //! A request body on its way in: text or binary, decoded as it arrives, never held beyond its limit.
 
 use bytes::Bytes;
+use sealog_proto::grpc_web::HEADER_LEN;
 
 use super::{
-    frame::{FrameError, HEADER_LEN, UnaryReader},
+    frame::{FrameError, UnaryReader},
     metadata::Mode,
     text::{TextDecoder, TextError},
 };

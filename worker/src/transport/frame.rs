@@ -1,15 +1,8 @@
-//! Frames: a flag byte, a big-endian `u32` length, and that many bytes.
+//! The one frame of a unary request.
 
 use bytes::Bytes;
 
-/// Flag byte and length.
-pub const HEADER_LEN: usize = 5;
-/// Flag of a message frame.
-pub const MESSAGE: u8 = 0x00;
-/// Flag of a frame of trailers.
-pub const TRAILERS: u8 = 0x80;
-/// Set in the flags of a frame that was compressed.
-const COMPRESSED: u8 = 0x01;
+use sealog_proto::grpc_web::{COMPRESSED, HEADER_LEN, MESSAGE};
 
 /// How far the buffer may run ahead of what has arrived. A client that announces 25 MiB and sends nothing must not
 /// make the isolate reserve them. One that does send them is moved to a larger buffer twice, and leaves holes of a few
@@ -124,36 +117,12 @@ impl UnaryReader {
     }
 }
 
-/// Begins a frame at the end of `out`; the length is filled in by [`end`].
-pub fn begin(out: &mut Vec<u8>, flags: u8) -> usize {
-    let at = out.len();
-    out.extend_from_slice(&[flags, 0, 0, 0, 0]);
-    at
-}
-
-/// Ends the frame that began at `at`. What was written since is its payload.
-///
-/// # Panics
-/// When the payload has 4 GiB or more: no caller writes more than [`super::CEILING_BYTES`].
-pub fn end(out: &mut [u8], at: usize) {
-    let payload = out.len() - at - HEADER_LEN;
-    let length = u32::try_from(payload).expect("payloads stay below the transport ceiling");
-    out[at + 1..at + HEADER_LEN].copy_from_slice(&length.to_be_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use sealog_proto::grpc_web::{TRAILERS, frame};
 
     use super::*;
-
-    fn frame(flags: u8, payload: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        let at = begin(&mut out, flags);
-        out.extend_from_slice(payload);
-        end(&mut out, at);
-        out
-    }
 
     fn read(limit: usize, parts: &[&[u8]]) -> Result<Bytes, FrameError> {
         let mut reader = UnaryReader::new(limit);

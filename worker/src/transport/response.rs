@@ -1,14 +1,11 @@
 //! Making the platform's responses. Headers that are always the same are made once per isolate: a response copies them.
 
 use js_sys::Uint8Array;
+use sealog_proto::grpc_web;
 use wasm_bindgen::JsValue;
 use worker::web_sys::{Headers, Response, ResponseInit};
 
-use super::{
-    answer::{self, Answer},
-    cors,
-    metadata::Mode,
-};
+use super::{answer::Answer, cors, metadata::Mode};
 use crate::{error::Status, request_id::RequestIds};
 
 /// Makes every response of an isolate.
@@ -69,7 +66,7 @@ impl Responder {
     /// The answer to a native gRPC call: the status in headers, as a call without a message has it.
     pub fn native_grpc(&self, status: &Status) -> Result<Response, JsValue> {
         let code = (status.code as i32).to_string();
-        let message = answer::escape(&status.message).to_string();
+        let message = grpc_web::escape(&status.message).to_string();
         let headers =
             [("content-type", "application/grpc"), ("grpc-status", &code), ("grpc-message", &message)];
         self.once(200, &headers, None)

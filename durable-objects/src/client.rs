@@ -6,12 +6,13 @@ use js_sys::{Math, Reflect, Uint8Array};
 use prost::Message;
 use sealog_log::{MILLISECOND, Nanos, SECOND};
 use sealog_proto::internal::{
-    ApplyReply, ApplyRequest, AssociateReply, AssociateRequest, BoundaryReply, BoundaryRequest, DecideReply,
-    DecideRequest, Failure, HistoryReply, HistoryRequest, InboxesReply, InboxesRequest, JoinReply,
-    JoinRequest, KnownReply, KnownRequest, LookupReply, LookupRequest, NewestReply, NewestRequest,
-    Participant, ReadReply, ReadRequest, ReserveReply, ReserveRequest, ResolveReply, ResolveRequest,
-    SettleReply, SettleRequest, StageReply, StageRequest, StoreReply, StoreRequest, WithdrawReply,
-    WithdrawRequest, failure::Kind, participant::Kind as Role,
+    ApplyReply, ApplyRequest, AssociateReply, AssociateRequest, BoundaryReply, BoundaryRequest, ControlReply,
+    ControlRequest, DecideReply, DecideRequest, Failure, HistoryReply, HistoryRequest, InboxesReply,
+    InboxesRequest, JoinReply, JoinRequest, KnownReply, KnownRequest, LookupReply, LookupRequest,
+    NewestReply, NewestRequest, Participant, PullReply, PullRequest, PushReply, PushRequest, ReadReply,
+    ReadRequest, ReserveReply, ReserveRequest, ResolveReply, ResolveRequest, SettleReply, SettleRequest,
+    StageReply, StageRequest, StoreReply, StoreRequest, WithdrawReply, WithdrawRequest, failure::Kind,
+    participant::Kind as Role,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,12 +21,13 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use worker::{Env, ObjectNamespace};
 
-use crate::{clock, command, externs::ObjectStub};
+use crate::{NewSession, clock, command, externs::ObjectStub};
 
 /// The binding of each class, as wrangler.toml names it.
 const SEQUENCER: &str = "SEQUENCER";
 const LOG_PARTITION: &str = "LOG_PARTITION";
 const DIRECTORY: &str = "DIRECTORY";
+const SESSION: &str = "SESSION";
 /// The one sequencer's name. A partition's name is its index. Names are never changed: another name is another object.
 const GLOBAL: &str = "global";
 
@@ -70,6 +72,7 @@ pub struct Objects {
     sequencer: ObjectNamespace,
     partitions: ObjectNamespace,
     directories: ObjectNamespace,
+    sessions: ObjectNamespace,
     /// Calls so far, by command.
     calls: RefCell<BTreeMap<&'static str, u64>>,
 }
@@ -87,6 +90,7 @@ impl Objects {
             sequencer: namespace(SEQUENCER)?,
             partitions: namespace(LOG_PARTITION)?,
             directories: namespace(DIRECTORY)?,
+            sessions: namespace(SESSION)?,
             calls: RefCell::default(),
         })
     }
@@ -203,6 +207,50 @@ impl Objects {
         self.participant(to, command::APPLY, request).await
     }
 
+    /// `control` at a log partition. One attempt: the session repeats it (stream-protocol rule 3).
+    pub(crate) async fn control(
+        &self,
+        partition: u32,
+        request: ControlRequest,
+        deadline: Nanos,
+    ) -> Result<ControlReply, CallError> {
+        self.count(command::CONTROL);
+        call(self.log(partition), command::CONTROL, request, deadline, 1).await
+    }
+
+    /// `pull` at a log partition. One attempt, as above (rule 14).
+    pub(crate) async fn pull(
+        &self,
+        partition: u32,
+        request: PullRequest,
+        deadline: Nanos,
+    ) -> Result<PullReply, CallError> {
+        self.count(command::PULL);
+        call(self.log(partition), command::PULL, request, deadline, 1).await
+    }
+
+    /// `push` at a session. One attempt: what is not acknowledged is owed, and sent again (rule 7).
+    pub(crate) async fn push(&self, request: PushRequest, deadline: Nanos) -> Result<PushReply, CallError> {
+        self.count(command::PUSH);
+        let id =
+            request.session.iter().fold(String::with_capacity(64), |id, byte| id + &format!("{byte:02x}"));
+        call(Address { namespace: &self.sessions, name: Name::Id(id) }, command::PUSH, request, deadline, 1)
+            .await
+    }
+
+    /// A session that never was: the stream of one client.
+    pub fn new_session(&self) -> Result<NewSession, CallError> {
+        let stub = self.sessions.unique_id().and_then(|id| id.get_stub()).map_err(|error| CallError {
+            kind: Kind::Unavailable,
+            message: format!("no session could be made: {error}"),
+        })?;
+        Ok(NewSession::new(stub.into_rpc()))
+    }
+
+    fn log(&self, partition: u32) -> Address<'_> {
+        Address { namespace: &self.partitions, name: Name::Given(partition.to_string()) }
+    }
+
     async fn sequencer<Q: Message, R: Message + Default>(
         &self,
         command: &'static str,
@@ -211,7 +259,8 @@ impl Objects {
         attempts: u32,
     ) -> Result<R, CallError> {
         self.count(command);
-        call(&self.sequencer, GLOBAL, command, request, deadline, attempts).await
+        let sequencer = Address { namespace: &self.sequencer, name: Name::Given(GLOBAL.to_owned()) };
+        call(sequencer, command, request, deadline, attempts).await
     }
 
     async fn participant<Q: Message, R: Message + Default>(
@@ -234,7 +283,7 @@ impl Objects {
         deadline: Nanos,
     ) -> Result<R, CallError> {
         self.count(command);
-        call(&self.partitions, &partition.to_string(), command, request, deadline, ATTEMPTS).await
+        call(self.log(partition), command, request, deadline, ATTEMPTS).await
     }
 
     async fn directory<Q: Message, R: Message + Default>(
@@ -245,21 +294,44 @@ impl Objects {
         deadline: Nanos,
     ) -> Result<R, CallError> {
         self.count(command);
-        call(&self.directories, &directory.to_string(), command, request, deadline, ATTEMPTS).await
+        let address = Address { namespace: &self.directories, name: Name::Given(directory.to_string()) };
+        call(address, command, request, deadline, ATTEMPTS).await
+    }
+}
+
+/// Which object.
+struct Address<'a> {
+    namespace: &'a ObjectNamespace,
+    name: Name,
+}
+
+enum Name {
+    /// Ours.
+    Given(String),
+    /// The platform's, in hexadecimal.
+    Id(String),
+}
+
+impl Address<'_> {
+    fn stub(&self) -> Result<ObjectStub, JsValue> {
+        let stub = match &self.name {
+            Name::Given(name) => self.namespace.get_by_name(name),
+            Name::Id(id) => self.namespace.id_from_string(id).and_then(|id| id.get_stub()),
+        };
+        Ok(stub.map_err(JsValue::from)?.into_rpc())
     }
 }
 
 /// One command, within `deadline` over all its attempts.
 async fn call<Q: Message, R: Message + Default>(
-    namespace: &ObjectNamespace,
-    name: &str,
+    address: Address<'_>,
     command: &str,
     request: Q,
     deadline: Nanos,
     attempts: u32,
 ) -> Result<R, CallError> {
     let body = encode(command, request)?;
-    let work = pin!(attempt(namespace, name, command, &body, attempts));
+    let work = pin!(attempt(&address, command, &body, attempts));
     match select(work, pin!(clock::sleep(deadline))).await {
         Either::Left((outcome, _)) => Ok(command::outcome(outcome?)?),
         Either::Right(_) => Err(CallError {
@@ -286,8 +358,7 @@ fn encode<Q: Message>(command: &str, request: Q) -> Result<Uint8Array, CallError
 }
 
 async fn attempt(
-    namespace: &ObjectNamespace,
-    name: &str,
+    address: &Address<'_>,
     command: &str,
     body: &Uint8Array,
     attempts: u32,
@@ -295,7 +366,7 @@ async fn attempt(
     let mut pause = PAUSE;
     for left in (0..attempts).rev() {
         // After an exception a stub may be broken for good: each attempt takes a fresh one.
-        match once(namespace, name, command, body).await {
+        match once(address, command, body).await {
             Ok(frame) => return Ok(frame),
             Err(error) if left == 0 || is_overloaded(&error) => return Err(gone(command, &error)),
             Err(_) => clock::sleep(random_part(pause)).await,
@@ -305,14 +376,8 @@ async fn attempt(
     Err(CallError { kind: Kind::Unavailable, message: format!("{command} was not attempted") })
 }
 
-async fn once(
-    namespace: &ObjectNamespace,
-    name: &str,
-    command: &str,
-    body: &Uint8Array,
-) -> Result<Bytes, JsValue> {
-    let stub: ObjectStub = namespace.get_by_name(name).map_err(JsValue::from)?.into_rpc();
-    let frame = JsFuture::from(stub.call(command, body)?).await?;
+async fn once(address: &Address<'_>, command: &str, body: &Uint8Array) -> Result<Bytes, JsValue> {
+    let frame = JsFuture::from(address.stub()?.call(command, body)?).await?;
     Ok(Bytes::from(frame.dyn_into::<Uint8Array>()?.to_vec()))
 }
 
@@ -321,7 +386,7 @@ fn is_overloaded(error: &JsValue) -> bool {
     Reflect::get(error, &"overloaded".into()).is_ok_and(|overloaded| overloaded.is_truthy())
 }
 
-fn gone(command: &str, error: &JsValue) -> CallError {
+pub(crate) fn gone(command: &str, error: &JsValue) -> CallError {
     let message = Reflect::get(error, &"message".into()).ok().and_then(|message| message.as_string());
     CallError {
         kind: Kind::Unavailable,

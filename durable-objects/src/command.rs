@@ -25,6 +25,9 @@ pub(crate) const INBOXES: &str = "inboxes";
 pub(crate) const ASSOCIATE: &str = "associate";
 pub(crate) const LOOKUP: &str = "lookup";
 pub(crate) const BOUNDARY: &str = "boundary";
+pub(crate) const CONTROL: &str = "control";
+pub(crate) const PULL: &str = "pull";
+pub(crate) const PUSH: &str = "push";
 
 const REPLY: u8 = 0;
 const FAILURE: u8 = 1;

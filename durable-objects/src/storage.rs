@@ -6,6 +6,7 @@ use bytes::Bytes;
 use js_sys::Uint8Array;
 use sealog_log::{Each, Fault, MILLISECOND, Nanos, Param, Sql, SqlError, Value};
 use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::{JsFuture, spawn_local};
 use worker::{SqlStorage, SqlStorageValue, State, console_error};
 
 use crate::externs::SyncStorage;
@@ -31,6 +32,27 @@ impl ObjectStorage {
         let at = at.div_ceil(MILLISECOND) as f64;
         if let Err(error) = self.sync.set_alarm(at) {
             console_error!("the alarm could not be set: {error:?}");
+        }
+    }
+
+    /// Deletes the alarm and everything stored. Like a write, it is done when the object's writes are durable.
+    pub(crate) fn delete(&self) {
+        for deleted in [self.sync.delete_alarm(), self.sync.delete_all()] {
+            match deleted {
+                Ok(deleted) => spawn_local(async move {
+                    // A failure breaks the commit, and the platform resets the object: the next instance deletes.
+                    let _ = JsFuture::from(deleted).await;
+                }),
+                Err(error) => console_error!("what was stored could not be deleted: {error:?}"),
+            }
+        }
+    }
+
+    /// Waits until everything written so far is durable. False: it failed, and the object is being reset.
+    pub(crate) async fn synced(&self) -> bool {
+        match self.sync.sync() {
+            Ok(synced) => JsFuture::from(synced).await.is_ok(),
+            Err(_) => false,
         }
     }
 }

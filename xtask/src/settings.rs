@@ -102,8 +102,12 @@ mod tests {
         assert_eq!(settings.name, "sealog");
         let bindings: Vec<_> =
             settings.objects.iter().map(|o| (o.name.as_str(), o.class_name.as_str())).collect();
-        let expected =
-            [("SEQUENCER", "Sequencer"), ("LOG_PARTITION", "LogPartition"), ("DIRECTORY", "Directory")];
+        let expected = [
+            ("SEQUENCER", "Sequencer"),
+            ("LOG_PARTITION", "LogPartition"),
+            ("DIRECTORY", "Directory"),
+            ("SESSION", "Session"),
+        ];
         assert_eq!(bindings, expected);
         assert_eq!(settings.vars["LOG_PARTITIONS"], "1");
     }

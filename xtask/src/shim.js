@@ -126,3 +126,4 @@ export default class extends WorkerEntrypoint {
 export const Sequencer = durableObject(glue.Sequencer);
 export const LogPartition = durableObject(glue.LogPartition);
 export const Directory = durableObject(glue.Directory);
+export const Session = durableObject(glue.Session);

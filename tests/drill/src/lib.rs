@@ -88,6 +88,21 @@ impl DurableObject for Directory {
     }
 }
 
+/// The drill has no use for it; the deployment names it.
+#[derive(Debug)]
+#[durable_object(fetch)]
+pub struct Session;
+
+impl DurableObject for Session {
+    fn new(_state: State, _env: Env) -> Self {
+        Self
+    }
+
+    async fn fetch(&self, _request: Request) -> Result<Response> {
+        Response::error("nothing is here", 404)
+    }
+}
+
 /// Writes a row, breaks down where ordered, and answers with the number of rows.
 async fn count(sql: &SqlStorage, how: &str) -> Result<Response> {
     sql.exec("CREATE TABLE IF NOT EXISTS calls (id INTEGER PRIMARY KEY)", None)?;

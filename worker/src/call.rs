@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use sealog_proto::status::Code;
 use wasm_bindgen::JsValue;
 use worker::{
     Env, console_error,
-    web_sys::{Headers, Request, Response},
+    web_sys::{Headers, ReadableStream, Request, Response},
 };
 
 use crate::{
@@ -15,7 +16,8 @@ use crate::{
     error::Status,
     repair,
     route::{Method, Route, path_of, query_of, route},
-    services, status_page,
+    services::{self, subscribe},
+    status_page,
     transport::{
         answer::Answer,
         js,
@@ -34,6 +36,7 @@ const ONLY_POST_REPAIR: &str = "The repair writes: call it with POST.\n";
 const NO_POSITION: &str =
     "`from` is no position of the repair: leave it out, or give what `next` of a batch said.\n";
 const REPAIR_FAILED: &str = "This batch failed; the log says why. Repeat it: nothing is lost by that.\n";
+const ONLY_UPGRADE: &str = "Subscribe runs over a WebSocket: connect with the subprotocol grpc-websockets.\n";
 const NATIVE_GRPC: &str = "this port speaks gRPC-Web, not gRPC over HTTP/2: use a gRPC-Web client (content-type \
     application/grpc-web+proto), or put a gRPC to gRPC-Web gateway in between";
 
@@ -51,16 +54,21 @@ pub async fn respond(responder: &Responder, request: &Request, env: &Env) -> Res
     }
     if http_method != "POST" {
         return match route {
+            Route::Subscribe => upgrade(responder, &headers, env).await,
             Route::Status => status(responder, &headers, env).await,
             Route::Unknown | Route::Repair => responder.explain(404, NO_SUCH_PATH),
-            Route::Served(_) | Route::NotBuilt(_) => responder.explain(405, ONLY_POST),
+            Route::Served(_) | Route::SubscribeStatic | Route::NotBuilt(_) => {
+                responder.explain(405, ONLY_POST)
+            }
         };
     }
     match Protocol::of(header(&headers, "content-type").as_deref()) {
         Protocol::GrpcWeb(mode) => grpc_web(responder, request, &headers, env, route, mode).await,
         Protocol::NativeGrpc => responder.native_grpc(&Status::new(Code::Unimplemented, NATIVE_GRPC)),
         Protocol::Other => match route {
-            Route::Served(_) | Route::NotBuilt(_) => responder.explain(415, WRONG_TYPE),
+            Route::Served(_) | Route::Subscribe | Route::SubscribeStatic | Route::NotBuilt(_) => {
+                responder.explain(415, WRONG_TYPE)
+            }
             Route::Status | Route::Repair | Route::Unknown => responder.explain(404, NO_SUCH_PATH),
         },
     }
@@ -129,6 +137,11 @@ async fn grpc_web(
     let id = responder.next_id();
     let answer_mode = answer_mode(header(headers, "accept").as_deref(), mode);
     let outcome = match route {
+        Route::Subscribe => Err(Status::new(Code::Unimplemented, subscribe::ONLY_WEBSOCKET)),
+        Route::SubscribeStatic => match open(&id, request, headers, env, mode, answer_mode).await {
+            Ok(body) => return responder.grpc_web_stream(&id, answer_mode, &body),
+            Err(status) => Err(status),
+        },
         Route::Served(method) => served(&id, method, request, headers, env, mode).await,
         Route::NotBuilt(instead) => Err(Status::new(Code::Unimplemented, instead)),
         Route::Status | Route::Repair | Route::Unknown => {
@@ -143,6 +156,43 @@ async fn grpc_web(
         }
     };
     responder.grpc_web(&id, answer_mode, answer)
+}
+
+/// Answers the handshake of a `Subscribe`.
+async fn upgrade(responder: &Responder, headers: &Headers, env: &Env) -> Result<Response, JsValue> {
+    if !subscribe::is_upgrade(headers) || !subscribe::speaks_grpc(headers) {
+        return responder.explain(426, ONLY_UPGRADE);
+    }
+    let id = responder.next_id();
+    let opened = async {
+        let deployment = Deployment::get(env)?;
+        let opened = subscribe::subscribe(&deployment, &id).await;
+        settle(&id, "SubscriptionService/Subscribe", &deployment, opened)
+    };
+    match opened.await {
+        Ok(response) => Ok(response),
+        // A page cannot read it: to a client, a handshake that fails is a broken connection.
+        Err(status) => responder.explain(503, &format!("{}\n", status.message)),
+    }
+}
+
+/// Opens a `SubscribeStatic`: the body of its answer.
+async fn open(
+    id: &str,
+    request: &Request,
+    headers: &Headers,
+    env: &Env,
+    mode: Mode,
+    answer_mode: Mode,
+) -> Result<ReadableStream, Status> {
+    let deployment = Deployment::get(env)?;
+    let opened = async {
+        let message = message(&deployment, request, headers, mode).await?;
+        subscribe::subscribe_static(&deployment, message, answer_mode).await
+    };
+    // The client's time limit is for opening the stream: it stays open for as long as the client wants (API-259).
+    let opened = async { within(request::head(headers)?.timeout, opened).await };
+    settle(id, "SubscriptionService/SubscribeStatic", &deployment, opened.await)
 }
 
 /// Calls a method, counts it, and logs what an operator should know of.
@@ -164,10 +214,19 @@ async fn served(
         | Method::VerifySmartContractWalletSignatures
         | Method::HealthCheck => outcome,
     };
+    settle(id, method.name(), &deployment, outcome)
+}
+
+fn settle<T>(
+    id: &str,
+    method: &'static str,
+    deployment: &Deployment,
+    outcome: Result<T, Status>,
+) -> Result<T, Status> {
     let code = outcome.as_ref().map_or_else(|status| status.code, |_| Code::Ok);
-    deployment.counters.request(method.name(), code);
+    deployment.counters.request(method, code);
     if let Err(Status { code: Code::Internal | Code::Unavailable, message, .. }) = &outcome {
-        console_error!("request {id} failed: {}: {code:?}: {message}", method.name());
+        console_error!("request {id} failed: {method}: {code:?}: {message}");
     }
     outcome
 }
@@ -179,11 +238,19 @@ async fn answer(
     headers: &Headers,
     mode: Mode,
 ) -> Result<Answer, Status> {
-    let head = request::head(headers)?;
-    within(head.timeout, async {
-        let limit = deployment.config.limits.publish.max_request_bytes;
-        let message = request::message(request, mode, &head, limit).await?;
+    within(request::head(headers)?.timeout, async {
+        let message = message(deployment, request, headers, mode).await?;
         services::serve(method, deployment, message).await
     })
     .await
+}
+
+async fn message(
+    deployment: &Deployment,
+    request: &Request,
+    headers: &Headers,
+    mode: Mode,
+) -> Result<Bytes, Status> {
+    let limit = deployment.config.limits.publish.max_request_bytes;
+    Ok(request::message(request, mode, &request::head(headers)?, limit).await?)
 }

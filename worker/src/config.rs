@@ -4,10 +4,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use sealog_admission::PublishLimits;
+use sealog_objects::StreamLimits;
 use sealog_proto::Kind;
 use sha2::{Digest, Sha256};
 
 use crate::{chain::Chains, transport::CEILING_BYTES};
+
+mod streams;
 
 /// One request may have to call every partition twice and more, and the platform allows 1,000 calls for each.
 const MAX_PARTITIONS: u64 = 256;
@@ -60,6 +63,8 @@ pub struct Config {
     pub directory_partitions: u32,
     /// Bounds of requests and answers.
     pub limits: Limits,
+    /// Bounds of streams.
+    pub streams: StreamLimits,
     /// How long envelopes are kept at least.
     pub retention: Retention,
     /// `CHAINS`: the nodes that are asked about smart-contract wallets.
@@ -156,10 +161,13 @@ impl Config {
     /// Reads and checks all settings, given as names and values.
     pub fn read(settings: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
         let mut settings = Settings(settings.into_iter().collect());
+        let log_partitions = settings.log_partitions()?;
+        let limits = settings.limits()?;
         let config = Self {
-            log_partitions: settings.log_partitions()?,
+            log_partitions,
             directory_partitions: settings.limit("DIRECTORY_PARTITIONS", 1, MAX_PARTITIONS)?,
-            limits: settings.limits()?,
+            limits,
+            streams: settings.streams(&limits)?,
             retention: Retention {
                 group_message: settings.retention("RETENTION_GROUP_MESSAGE_SECONDS")?,
                 welcome: settings.retention("RETENTION_WELCOME_SECONDS")?,
@@ -310,15 +318,15 @@ fn check_envelope_fits(publish: &PublishLimits) -> Result<(), ConfigError> {
 mod tests {
     use super::*;
 
-    fn read(settings: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    pub(super) fn read(settings: &[(&str, &str)]) -> Result<Config, ConfigError> {
         Config::read(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
     }
 
-    fn read_with(name: &str, value: &str) -> Result<Config, ConfigError> {
+    pub(super) fn read_with(name: &str, value: &str) -> Result<Config, ConfigError> {
         read(&[("LOG_PARTITIONS", "8"), (name, value)])
     }
 
-    fn blames(result: Result<Config, ConfigError>, name: &str) -> bool {
+    pub(super) fn blames(result: Result<Config, ConfigError>, name: &str) -> bool {
         result.is_err_and(|error| error.to_string().starts_with(name))
     }
 

@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, rc::Rc};
 
 use js_sys::{Array, Object};
-use sealog_objects::Objects;
+use sealog_objects::{Objects, StreamSettings};
 use wasm_bindgen::JsCast;
 use worker::{Env, console_error};
 
@@ -52,6 +52,17 @@ impl Deployment {
         let store = Store::new(objects, config.log_partitions, config.directory_partitions);
         let verifier = Verifier::new(config.chains.clone(), config.chain_timeout);
         Ok(Self { config, store, verifier, counters: Counters::default() })
+    }
+}
+
+/// What the sessions of this isolate go by.
+pub fn stream_settings(env: &Env) -> Result<StreamSettings, String> {
+    match Deployment::get(env) {
+        Ok(deployment) => Ok(StreamSettings {
+            log_partitions: deployment.config.log_partitions,
+            limits: deployment.config.streams,
+        }),
+        Err(status) => Err(status.message.into_owned()),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use sealog_admission::PublishRefusal;
-use sealog_objects::{CallError, Published};
+use sealog_objects::{CallError, OpenError, Published};
 use sealog_proto::{
     TopicError,
     backend::publish_error::Reason,
@@ -215,6 +215,15 @@ impl From<CallError> for Status {
     }
 }
 
+impl From<OpenError> for Status {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Invalid(message) => Self::invalid(message),
+            OpenError::Call(error) => error.into(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,6 +250,7 @@ mod tests {
             (Status::from(ChainError { chain: 1, failure: ChainFailure::NoRoute }).code, Code::Unavailable),
             (Status::answer_too_long(2, 1).code, Code::OutOfRange),
             (Status::deadline().code, Code::DeadlineExceeded),
+            (Status::from(OpenError::Invalid("m".to_owned())).code, Code::InvalidArgument),
             (call(Kind::Deadline), Code::DeadlineExceeded),
             (call(Kind::Invariant), Code::Internal),
             (call(Kind::TooLong), Code::OutOfRange),

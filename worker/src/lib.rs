@@ -10,7 +10,7 @@ use worker::{
     web_sys::{Request, Response},
 };
 
-pub use sealog_objects::{Directory, LogPartition, Sequencer};
+pub use sealog_objects::{Directory, LogPartition, Sequencer, Session};
 
 mod admit;
 pub mod call;
@@ -35,6 +35,7 @@ use transport::response::Responder;
 #[event(start)]
 fn start() {
     console_error_panic_hook::set_once();
+    sealog_objects::provide_stream_settings(deployment::stream_settings);
 }
 
 /// Runs for each HTTP request.

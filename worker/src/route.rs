@@ -36,8 +36,12 @@ impl Method {
 /// Where a path leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// To a method.
+    /// To a method with one request and one answer.
     Served(Method),
+    /// To `SubscriptionService/Subscribe`.
+    Subscribe,
+    /// To `SubscriptionService/SubscribeStatic`.
+    SubscribeStatic,
     /// To a method of the API that this build does not serve; the text says what to use.
     NotBuilt(&'static str),
     /// To the page for operators.
@@ -64,10 +68,8 @@ pub fn route(path: &str) -> Route {
         "/grpc.health.v1.Health/Watch" | "/grpc.health.v1.Health/List" => {
             Route::NotBuilt("this build does not serve it: call grpc.health.v1.Health/Check")
         }
-        "/xmtp.backend.v1.SubscriptionService/Subscribe"
-        | "/xmtp.backend.v1.SubscriptionService/SubscribeStatic" => Route::NotBuilt(
-            "this build serves no streams: call QueryService/Query with the cursor of the last envelope, and repeat",
-        ),
+        "/xmtp.backend.v1.SubscriptionService/Subscribe" => Route::Subscribe,
+        "/xmtp.backend.v1.SubscriptionService/SubscribeStatic" => Route::SubscribeStatic,
         "/xmtp.backend.v1.IdentityService/GetInboxIds" => Route::Served(Method::GetInboxIds),
         "/xmtp.backend.v1.IdentityService/VerifySmartContractWalletSignatures" => {
             Route::Served(Method::VerifySmartContractWalletSignatures)

@@ -4,7 +4,7 @@
 use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
 use sealog_log::coordinator::Part;
-use sealog_objects::{CallError, Objects, Published};
+use sealog_objects::{CallError, NewSession, Objects, Published};
 use sealog_proto::{
     internal::{
         AssociateReply, AssociateRequest, HistoryReply, HistoryRequest, InboxesReply, InboxesRequest,
@@ -88,6 +88,12 @@ impl Store {
     pub async fn boundary(&self) -> Result<u64, Status> {
         self.join().await?;
         Ok(logged(self.objects.boundary().await)?.boundary)
+    }
+
+    /// An object for a new stream.
+    pub async fn new_session(&self) -> Result<NewSession, Status> {
+        self.join().await?;
+        logged(self.objects.new_session())
     }
 
     /// Checks once that the deployment was created with as many partitions as are set: with another number, topics

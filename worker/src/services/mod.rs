@@ -13,6 +13,7 @@ mod health;
 mod publish;
 mod query;
 mod query_newest;
+pub mod subscribe;
 mod verify_signatures;
 
 /// Serves one call.

@@ -3,7 +3,7 @@
 use js_sys::Uint8Array;
 use sealog_proto::grpc_web;
 use wasm_bindgen::JsValue;
-use worker::web_sys::{Headers, Response, ResponseInit};
+use worker::web_sys::{Headers, ReadableStream, Response, ResponseInit};
 
 use super::{answer::Answer, cors, metadata::Mode};
 use crate::{error::Status, request_id::RequestIds};
@@ -56,11 +56,14 @@ impl Responder {
 
     /// The answer to a gRPC-Web call: HTTP 200 whatever its status, which is in the trailers.
     pub fn grpc_web(&self, id: &str, mode: Mode, answer: Answer) -> Result<Response, JsValue> {
-        let template = match mode {
-            Mode::Binary => &self.binary,
-            Mode::Text => &self.text,
-        };
-        template.respond(id, Some(&answer.into_body(mode)))
+        self.template(mode).respond(id, Some(&answer.into_body(mode)))
+    }
+
+    /// The answer to a gRPC-Web call that goes on for as long as its body.
+    pub fn grpc_web_stream(&self, id: &str, mode: Mode, body: &ReadableStream) -> Result<Response, JsValue> {
+        let template = self.template(mode);
+        template.headers.set("x-request-id", id)?;
+        Response::new_with_opt_readable_stream_and_init(Some(body), &template.init)
     }
 
     /// The answer to a native gRPC call: the status in headers, as a call without a message has it.
@@ -91,6 +94,13 @@ impl Responder {
     /// A JSON document.
     pub fn json(&self, document: &[u8]) -> Result<Response, JsValue> {
         self.once(200, &[("content-type", "application/json"), ("cache-control", "no-store")], Some(document))
+    }
+
+    fn template(&self, mode: Mode) -> &Template {
+        match mode {
+            Mode::Binary => &self.binary,
+            Mode::Text => &self.text,
+        }
     }
 
     fn once(&self, status: u16, headers: &[(&str, &str)], body: Option<&[u8]>) -> Result<Response, JsValue> {

@@ -53,6 +53,12 @@ impl LogPartition {
             command::INBOXES => command::answer(
                 &shell.now(body, |_, sql, _, request| Ok((partition::inboxes(sql, &request)?, Vec::new()))),
             ),
+            command::CONTROL => command::answer(
+                &shell.now(body, |machine, sql, now, request| machine.control(sql, now, &request)),
+            ),
+            command::PULL => command::answer(
+                &shell.now(body, |_, sql, _, request| Ok((partition::pull(sql, &request)?, Vec::new()))),
+            ),
             command::SETTLE => command::answer(
                 &shell.now(body, |machine, sql, now, request| Ok(machine.settle(sql, now, &request)?)),
             ),

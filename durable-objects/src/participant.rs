@@ -8,7 +8,9 @@ use futures::channel::oneshot;
 use prost::Message;
 use sealog_log::participant::{Action, CallId, Machine, Reply};
 use sealog_log::{CommandError, Fault, MILLISECOND, Nanos, Sql, Txid};
-use sealog_proto::internal::{AssociateRequest, Failure, ReserveRequest, ResolveRequest, failure::Kind};
+use sealog_proto::internal::{
+    AssociateRequest, Failure, PushRequest, ReserveRequest, ResolveRequest, failure::Kind,
+};
 use worker::{Env, State};
 
 use crate::instance::Instance;
@@ -139,6 +141,9 @@ impl<M: Machine + 'static> Shell<M> {
             Action::Associate { directory, request, through } => {
                 self.state.wait_until(Rc::clone(self).associate(directory, request, through));
             }
+            Action::Push { request, deadline } => {
+                self.state.wait_until(Rc::clone(self).push(request, deadline));
+            }
             Action::Wake { after } => {
                 let at = clock::now() + after;
                 let running = self.wakes_at.get();
@@ -185,6 +190,17 @@ impl<M: Machine + 'static> Shell<M> {
         };
         let _ = self.with_machine(|machine, storage| {
             Ok(((), machine.associated(storage, clock::now(), directory, through, delivered)?))
+        });
+    }
+
+    async fn push(self: Rc<Self>, request: PushRequest, deadline: Nanos) {
+        let (session, number) = (request.session.clone(), request.number);
+        let reply = match &self.objects {
+            Ok(objects) => objects.push(request, deadline).await.ok(),
+            Err(_) => None,
+        };
+        let _ = self.with_machine(|machine, storage| {
+            Ok(((), machine.pushed(storage, clock::now(), &session, number, reply.as_ref())?))
         });
     }
 

@@ -44,6 +44,7 @@ impl Display for Scenario {
         let variants = [
             (self.is(Variant::NoRemoves), "no removes"),
             (self.is(Variant::NumberForgotten), "number forgotten"),
+            (self.is(Variant::HintGrows), "hints grow"),
             (self.keeps_inert, "inert messages kept"),
         ];
         for (_, variant) in variants.into_iter().filter(|(on, _)| *on) {

@@ -58,6 +58,8 @@ pub enum Variant {
     NoRemoves,
     /// A partition forgets a session's last Control number together with its last watch.
     NumberForgotten,
+    /// Rows that follow a hint are appended to it.
+    HintGrows,
 }
 
 /// One instance of the model.

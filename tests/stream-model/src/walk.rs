@@ -95,9 +95,10 @@ fn scenario(dice: &mut Rng) -> Scenario {
     let stored: Vec<_> = (0..dice.usize(..5)).filter_map(|_| dice.choice(topics)).collect();
     let mut scenario = Scenario::new("a walk", updates).stored(&stored).commits(dice.u8(2..9), &topics);
     scenario.partitions = dice.u8(1..3);
-    scenario.variant = match dice.u8(..6) {
+    scenario.variant = match dice.u8(..8) {
         0 => Some(Variant::NoRemoves),
-        1 => Some(Variant::NumberForgotten),
+        1 => Some(Variant::HintGrows),
+        2..=4 => Some(Variant::NumberForgotten),
         _ => None,
     };
     scenario.keeps_inert = dice.bool();

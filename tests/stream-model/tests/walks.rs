@@ -5,7 +5,7 @@ use sealog_stream_model::Mutation;
 use sealog_stream_model::walk::{Lost, Walked, walk};
 
 /// Walks in the normal run: a few seconds.
-const WALKS: u64 = 20_000;
+const WALKS: u64 = 50_000;
 /// Walks in the soak run: some minutes.
 const SOAK_WALKS: u64 = 1_000_000;
 /// What to set to replay one walk.

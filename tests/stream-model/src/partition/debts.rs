@@ -5,35 +5,27 @@ use crate::effects::Effects;
 use crate::message::Item;
 use crate::mutation::Mutation;
 use crate::names::{PerTopic, SequenceId, Topic};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Variant};
 
 /// One item for each topic that has news.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Debts(PerTopic<Option<Item>>);
 
 impl Debts {
-    /// Adds later news of a topic. Rows that follow what is queued are appended; otherwise both become one hint.
-    pub fn join(&mut self, topic: Topic, later: Item) {
+    /// Adds later news of a topic. Rows that follow queued rows are appended; otherwise both become one hint.
+    pub fn join(&mut self, scenario: &Scenario, topic: Topic, later: Item) {
         let queued = &mut self.0[topic];
         *queued = Some(match *queued {
-            Some(mut item) if item.generation == later.generation => {
-                if item.head == later.previous {
-                    item.rows.extend(later.rows);
-                    item.head = later.head;
-                    item
-                } else {
-                    Item::hint(item.generation, item.head.max(later.head))
-                }
-            }
+            Some(item) if item.generation == later.generation => joined(scenario, item, later),
             Some(newer) if newer.generation > later.generation => newer,
             _ => later,
         });
     }
 
     /// Adds all of `later`.
-    pub fn join_all(&mut self, later: Self) {
+    pub fn join_all(&mut self, scenario: &Scenario, later: Self) {
         for (topic, item) in later.0.iter() {
-            self.join(topic, *item);
+            self.join(scenario, topic, *item);
         }
     }
 
@@ -72,6 +64,17 @@ impl Debts {
         let below = |item: &Item| item.rows.first().map_or(held, |first| first - 1);
         self.0.iter().map(|(_, item)| below(item)).min().unwrap_or(SequenceId::MAX)
     }
+}
+
+/// One item for two of the same watch.
+fn joined(scenario: &Scenario, mut item: Item, later: Item) -> Item {
+    let may_grow = !item.rows.is_empty() || scenario.is(Variant::HintGrows);
+    if !may_grow || later.rows.is_empty() || item.head != later.previous {
+        return Item::hint(item.generation, item.head.max(later.head));
+    }
+    item.rows.extend(later.rows);
+    item.head = later.head;
+    item
 }
 
 impl Partition {

@@ -80,7 +80,7 @@ impl Partition {
         for (topic, generation) in self.stored.watches.iter() {
             let head = self.stored.rows[topic].head();
             if head > self.stored.pushed_through && !scenario.breaks(Mutation::NoMark) {
-                memory.owed.join(topic, Item::hint(*generation, head));
+                memory.owed.join(scenario, topic, Item::hint(*generation, head));
             }
         }
         memory.index = Some(self.stored.watches);
@@ -116,7 +116,7 @@ impl Partition {
         let watch = memory.index.map(|index| index[topic]);
         if let Some(Some(generation)) = watch {
             let item = Item { generation, previous, rows: Rows::of(id), head: id };
-            memory.owed.join(topic, item);
+            memory.owed.join(scenario, topic, item);
         }
         if watch != Some(None) && !scenario.breaks(Mutation::NoAlarm) {
             self.stored.alarm = true;
@@ -166,7 +166,7 @@ impl Partition {
             self.forget_session();
         } else if !scenario.breaks(Mutation::PushNotRetried) {
             // What was committed meanwhile follows what was in flight, and grows it.
-            debts.join_all(memory.owed);
+            debts.join_all(scenario, memory.owed);
             debts.retain(|topic, item| self.stored.watches[topic] == Some(item.generation));
             memory.owed = debts;
         }

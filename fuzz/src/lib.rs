@@ -1,4 +1,5 @@
 //! What the fuzz targets check, one module per decoder family.
 
 pub mod admission;
+pub mod identity;
 pub mod transport;

@@ -19,6 +19,11 @@ async fn two_people_chat_as_often_as_one_likes() {
         assert!(output.status.success(), "{said}\n{errors}");
         assert_eq!(said.matches("Bob reads").count(), 10, "{said}");
         assert_eq!(said.matches("Alice reads").count(), 10, "{said}");
+        for what in ["an expired", "a tampered", "a foreign-signed"] {
+            assert!(said.contains(&format!("{what} key package: REASON_INVALID_KEY_PACKAGE")), "{said}");
+        }
+        assert!(said.contains("REASON_HANDLE_TAKEN"), "{said}");
+        assert_eq!(said.matches("inbox by ").count(), 2, "{said}");
         assert!(said.contains("20 messages were sent, read in order and decrypted"), "{said}");
     }
 }

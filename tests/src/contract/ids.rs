@@ -19,9 +19,7 @@ const fn untested(id: u16, what: &'static str, reason: &'static str) -> Requirem
     Requirement { id, what, reason: Some(reason) }
 }
 
-const ADMISSION: &str = "step 3: deep checks of key packages and identity updates";
-const HANDLES: &str = "step 3: handles";
-const IDENTITY_READS: &str = "step 3: identity reads";
+const CHAINS: &str = "step 3: contract wallets on a chain of the tests";
 const STREAMS: &str = "step 4: streams";
 const CLIENT: &str = "a rule for clients, not for the backend";
 const SDK: &str = "a rule for client SDKs; this repository has none";
@@ -50,13 +48,13 @@ pub const REQUIREMENTS: &[Requirement] = &[
     tested(223, "a failure names the envelope and the reason"),
     tested(230, "each kind is parsed and checked as the table says"),
     tested(235, "key package shapes that must be accepted"),
-    untested(231, "a verifier failure is no verdict", ADMISSION),
-    untested(232, "one history, or ABORTED", ADMISSION),
+    tested(231, "a verifier failure is no verdict"),
+    tested(232, "one history, or ABORTED"),
     tested(233, "one update per inbox in a request"),
-    untested(234, "the association log is bounded", ADMISSION),
-    untested(296, "one inbox per handle", HANDLES),
-    untested(297, "reserved and short names are refused", HANDLES),
-    untested(298, "seven days between claims", HANDLES),
+    tested(234, "the association log is bounded"),
+    tested(296, "one inbox per handle"),
+    tested(297, "reserved and short names are refused"),
+    tested(298, "seven days between claims"),
     // 4. Query
     tested(240, "a page lies above the cursors, without holes"),
     tested(241, "the default limit and the ceiling"),
@@ -78,9 +76,9 @@ pub const REQUIREMENTS: &[Requirement] = &[
     untested(261, "catch-up starves nobody", STREAMS),
     untested(260, "a static stream starts with its targets", STREAMS),
     // 6. Identity reads
-    untested(270, "identifiers resolve to the latest live association", IDENTITY_READS),
-    untested(299, "handles resolve to the inbox that claimed them", IDENTITY_READS),
-    untested(271, "one verdict per contract-wallet signature", IDENTITY_READS),
+    tested(270, "identifiers resolve to the latest live association"),
+    tested(299, "handles resolve to the inbox that claimed them"),
+    untested(271, "one verdict per contract-wallet signature", CHAINS),
     // 7. Bounds, errors, and transport
     tested(281, "each condition has its status code"),
     tested(282, "25 MiB are carried, more is refused"),

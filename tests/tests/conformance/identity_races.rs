@@ -17,7 +17,10 @@ use tonic::{Code, Status};
 use crate::handles::{create_and_claim, fresh_handle};
 use crate::support::ids_of;
 
-const ROUNDS: usize = 500;
+/// Rounds of a normal run.
+const ROUNDS: usize = 80;
+/// Rounds of a long one.
+const MANY_ROUNDS: usize = 500;
 /// Rounds at the same time: they meet in the same batches, and wait for one another's staged rows.
 const IN_FLIGHT: usize = 24;
 
@@ -49,14 +52,14 @@ impl End {
 type Tally = BTreeMap<[End; 2], usize>;
 
 /// Runs the rounds and counts how they ended.
-async fn run<F, Fut>(backend: &Backend, round: F) -> Tally
+async fn run<F, Fut>(backend: &Backend, count: usize, round: F) -> Tally
 where
     F: Fn(Client) -> Fut,
     Fut: Future<Output = [End; 2]> + Send + 'static,
 {
     let permits = Arc::new(Semaphore::new(IN_FLIGHT));
     let mut rounds = JoinSet::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..count {
         let permit = permits.clone().acquire_owned().await.expect("nobody closes it");
         let round = round(backend.client());
         rounds.spawn(async move {
@@ -133,45 +136,56 @@ async fn one_inbox(client: Client) -> [End; 2] {
     first
 }
 
-fn assert_one_winner(tally: &Tally, losers: &[End]) {
-    assert_eq!(tally.values().sum::<usize>(), ROUNDS);
+/// Every pair has ended, the winner stored and the loser in one of these ways.
+fn assert_ends(tally: &Tally, rounds: usize, losers: &[End]) {
+    assert_eq!(tally.values().sum::<usize>(), rounds);
     for ends in tally.keys() {
         assert!(ends.iter().all(|end| *end == End::Stored || losers.contains(end)), "{ends:?}");
     }
 }
 
-async fn handles(partitions: &str) {
-    let backend =
-        Backend::start(&[("LOG_PARTITIONS", partitions), ("DIRECTORY_PARTITIONS", partitions)]).await;
-    let tally = run(&backend, one_handle).await;
-    assert_one_winner(&tally, &[End::Refused(Reason::HandleTaken), End::Aborted, End::Retryable]);
+async fn backend(partitions: &str) -> Backend {
+    Backend::start(&[("LOG_PARTITIONS", partitions), ("DIRECTORY_PARTITIONS", partitions)]).await
 }
 
-async fn updates(partitions: &str) {
-    let backend =
-        Backend::start(&[("LOG_PARTITIONS", partitions), ("DIRECTORY_PARTITIONS", partitions)]).await;
-    let tally = run(&backend, one_inbox).await;
-    assert_one_winner(&tally, &[End::Aborted, End::Retryable, End::Refused(Reason::InvalidIdentityUpdate)]);
+async fn race_for_handles(partitions: &str, rounds: usize) {
+    let tally = run(&backend(partitions).await, rounds, one_handle).await;
+    assert_ends(&tally, rounds, &[End::Refused(Reason::HandleTaken), End::Aborted, End::Retryable]);
+}
+
+async fn race_for_inboxes(partitions: &str, rounds: usize) {
+    let tally = run(&backend(partitions).await, rounds, one_inbox).await;
+    let losers = [End::Aborted, End::Retryable, End::Refused(Reason::InvalidIdentityUpdate)];
+    assert_ends(&tally, rounds, &losers);
     let aborted = tally.iter().filter(|(ends, _)| ends.contains(&End::Aborted)).map(|(_, count)| count);
     assert!(aborted.sum::<usize>() > 0, "they did meet: {tally:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn api_296_500_pairs_of_inboxes_race_for_a_handle() {
-    handles("1").await;
+async fn api_296_of_two_inboxes_that_race_for_a_handle_one_gets_it() {
+    race_for_handles("1", ROUNDS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn api_296_500_pairs_of_inboxes_race_for_a_handle_over_8_partitions() {
-    handles("8").await;
+async fn api_296_of_two_inboxes_that_race_for_a_handle_one_gets_it_over_8_partitions() {
+    race_for_handles("8", ROUNDS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn api_232_500_pairs_of_updates_race_for_an_inbox() {
-    updates("1").await;
+async fn api_232_of_two_updates_that_race_for_an_inbox_one_is_stored() {
+    race_for_inboxes("1", ROUNDS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn api_232_500_pairs_of_updates_race_for_an_inbox_over_8_partitions() {
-    updates("8").await;
+async fn api_232_of_two_updates_that_race_for_an_inbox_one_is_stored_over_8_partitions() {
+    race_for_inboxes("8", ROUNDS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "soak: 2,000 races"]
+async fn api_232_296_2000_races_have_one_winner_each() {
+    for partitions in ["1", "8"] {
+        race_for_handles(partitions, MANY_ROUNDS).await;
+        race_for_inboxes(partitions, MANY_ROUNDS).await;
+    }
 }

@@ -215,3 +215,20 @@ async fn api_281_more_entries_than_max_lookup_identifiers_are_refused() {
     // Counted before repeated entries are merged.
     assert_code(client.inbox_ids(&entries).await, Code::InvalidArgument);
 }
+
+/// What an update changed is owed to the lookup until it is told, also over the end of the process.
+#[tokio::test]
+async fn api_270_an_association_is_told_although_the_backend_died_behind_its_update() {
+    let vars = [("LOG_PARTITIONS", "2"), ("DIRECTORY_PARTITIONS", "2")];
+    let mut backend = Backend::start(&vars).await;
+    for _ in 0..5 {
+        let inboxes: Vec<Inbox> = (0..8).map(|_| Inbox::fresh()).collect();
+        let client = backend.client();
+        client.publish(inboxes.iter().map(Inbox::create).collect()).await.unwrap();
+        backend.restart(&vars).await;
+        let client = backend.client();
+        for inbox in &inboxes {
+            resolves(&client, &inbox.wallet.text(), Ethereum, Some(&inbox.id)).await;
+        }
+    }
+}

@@ -62,7 +62,7 @@ fn step(world: &mut World, envelopes: Vec<NewEnvelope>) -> Vec<Action> {
 fn acknowledge(world: &mut World, push: &PushRequest) -> Vec<Action> {
     let reply = PushReply { incarnation: push.incarnation, number: push.number, ..PushReply::default() };
     let World { partition, storage, now, .. } = world;
-    partition.pushed(storage, *now, &push.session, push.number, Some(&reply)).unwrap()
+    partition.pushed(storage, *now, &push.session, (push.incarnation, push.number), Some(&reply)).unwrap()
 }
 
 fn mark(world: &World) -> u64 {

@@ -84,7 +84,7 @@ fn acknowledge(storage: &Native, machine: &mut Machine, mut actions: Vec<Action>
         for action in std::mem::take(&mut actions) {
             let Action::Push { request, .. } = action else { panic!("only pushes") };
             let reply = PushReply { incarnation: 2, number: request.number, ..PushReply::default() };
-            machine.pushed(storage, NOON, &request.session, request.number, Some(&reply)).unwrap();
+            machine.pushed(storage, NOON, &request.session, (2, request.number), Some(&reply)).unwrap();
             machine.pump(NOON, &mut actions).unwrap();
             calls += 1;
         }

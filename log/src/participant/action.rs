@@ -139,13 +139,13 @@ pub trait Machine: Sized {
         delivered: bool,
     ) -> Result<Vec<Action>, Fault>;
 
-    /// The answer to [`Action::Push`] `number` of this instance; `None` when there was none.
+    /// The answer to an [`Action::Push`] of that incarnation and number; `None` when there was none.
     fn pushed(
         &mut self,
         sql: &dyn Sql,
         now: Nanos,
         session: &[u8],
-        number: u64,
+        push: (u64, u64),
         reply: Option<&PushReply>,
     ) -> Result<Vec<Action>, Fault>;
 

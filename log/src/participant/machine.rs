@@ -147,11 +147,11 @@ impl<M: Member> Machine for M {
         sql: &dyn Sql,
         now: Nanos,
         session: &[u8],
-        number: u64,
+        push: (u64, u64),
         reply: Option<&PushReply>,
     ) -> Result<Vec<Action>, Fault> {
         let mut actions = Vec::new();
-        self.acknowledged(sql, now, session, number, reply)?;
+        self.acknowledged(sql, now, session, push, reply)?;
         self.carry_on(sql, now, &mut actions)?;
         self.pump(now, &mut actions);
         Ok(actions)

@@ -110,13 +110,13 @@ pub(crate) trait Member: Sized {
         Ok(())
     }
 
-    /// A session has answered a push, or has not.
+    /// A session has answered a push (incarnation and number), or has not.
     fn acknowledged(
         &mut self,
         _sql: &dyn Sql,
         _now: Nanos,
         _session: &[u8],
-        _number: u64,
+        _push: (u64, u64),
         _reply: Option<&PushReply>,
     ) -> Result<(), Fault> {
         Ok(())

@@ -156,10 +156,10 @@ impl Member for Partition {
         sql: &dyn Sql,
         now: Nanos,
         session: &[u8],
-        number: u64,
+        push: (u64, u64),
         reply: Option<&PushReply>,
     ) -> Result<(), Fault> {
-        self.watch.pushed(sql, now, session, number, reply)
+        self.watch.pushed(sql, now, session, push, reply)
     }
 
     fn delivered(

@@ -227,7 +227,8 @@ fn dead_watchers_of_a_wide_topic_delay_nobody_on_a_narrow_one() {
         world.acknowledge(&push);
         world.now += 2 * SECOND;
         for (number, session) in std::mem::take(&mut hanging) {
-            world.answer(&PushRequest { number, session, ..PushRequest::default() }, None);
+            let push = PushRequest { incarnation: 1, number, session, ..PushRequest::default() };
+            world.answer(&push, None);
         }
     }
 }

@@ -163,7 +163,13 @@ impl World {
     /// The answer to a push, or that there was none.
     pub(crate) fn answer(&mut self, push: &PushRequest, reply: Option<&PushReply>) {
         self.event(|world| {
-            let done = world.machine.pushed(&world.storage, world.now, &push.session, push.number, reply);
+            let done = world.machine.pushed(
+                &world.storage,
+                world.now,
+                &push.session,
+                (push.incarnation, push.number),
+                reply,
+            );
             done.expect("the answer is taken");
         });
     }

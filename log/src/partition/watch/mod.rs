@@ -8,8 +8,7 @@
 //! One push per session is under way; later rows join its queue. Nothing here waits: a session that is slow, failing
 //! or dead costs the others nothing but a slot among the calls.
 //!
-//! "Rule n" means the rules of the stream protocol, `docs/decisions/0008-stream-protocol.md`, and so do "trap n" in the
-//! tests.
+//! "Rule n" in comments means the stream protocol's rules.
 
 mod control;
 mod debts;

@@ -127,8 +127,9 @@ impl Watch {
         Ok(parcel)
     }
 
-    /// The answer to a push; `None` when there was none: lost, late, or the session could not be reached. Only the word
-    /// of the session ends a watch (rule 10). [`pump`](Self::pump) follows.
+    /// The answer to a push of this incarnation and number; `None` when there was none: lost, late, or the session could
+    /// not be reached. Only the word of the session ends a watch (rule 10), and only the answer to the push under way
+    /// ends a debt (rule 6). [`pump`](Self::pump) follows.
     ///
     /// Writes when a watch ends, and once in half a day for each session.
     pub fn pushed(
@@ -136,9 +137,12 @@ impl Watch {
         sql: &dyn Sql,
         now: Nanos,
         session: &[u8],
-        number: u64,
+        (incarnation, number): (u64, u64),
         reply: Option<&PushReply>,
     ) -> Result<(), Fault> {
+        if incarnation != self.incarnation {
+            return Ok(()); // it was an earlier instance's, and counted from 1 too
+        }
         self.lines.landed(number);
         let id: Option<&Id> = session.try_into().ok();
         let Some(slot) = id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
@@ -146,7 +150,7 @@ impl Watch {
         let Some(flight) = session.flight.take_if(|flight| flight.number == number) else { return Ok(()) };
         session.place = Place::Idle;
         session.probe = false;
-        match reply.filter(|reply| reply.incarnation == self.incarnation && reply.number == number) {
+        match reply.filter(|reply| (reply.incarnation, reply.number) == (incarnation, number)) {
             None => self.failed(now, slot, flight),
             Some(PushReply { gone: true, .. }) => {
                 self.counters.gone += 1;

@@ -2,7 +2,9 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-web";
 import { startBackend } from "./backend.js";
-import { Health, Publish, Query } from "./schema.js";
+import { Queue } from "./queue.js";
+import { Health, Publish, Query, Subscription } from "./schema.js";
+import { describeSubscribeStatic } from "./streams.js";
 import { describeClient } from "./suite.js";
 
 const transport = createGrpcWebTransport({ baseUrl: await startBackend() });
@@ -23,3 +25,18 @@ describeClient("connect-web", {
   query: call(query.query),
   queryNewest: call(query.queryNewest),
 });
+
+/** A static stream, read as far as the test asks. */
+async function open(topics) {
+  const cancelled = new AbortController();
+  const queue = new Queue();
+  const { subscribeStatic } = createClient(Subscription, transport);
+  const read = async () => {
+    for await (const message of subscribeStatic({ topics }, { signal: cancelled.signal })) queue.push(message.response);
+    queue.push({ case: "end", code: 0 });
+  };
+  read().catch((error) => queue.push({ case: "end", code: error.code }));
+  return { next: () => queue.next(), cancel: () => cancelled.abort() };
+}
+
+describeSubscribeStatic("connect-web", publish.publish, open);

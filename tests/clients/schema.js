@@ -21,6 +21,7 @@ function service(name) {
 
 export const Publish = service("xmtp.backend.v1.PublishService");
 export const Query = service("xmtp.backend.v1.QueryService");
+export const Subscription = service("xmtp.backend.v1.SubscriptionService");
 export const Health = service("grpc.health.v1.Health");
 
 /** PublishError.Reason */

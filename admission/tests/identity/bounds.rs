@@ -2,7 +2,8 @@
 
 use sealog_admission::identity::{IdentityRejection, Rules, plan};
 use sealog_proto::associations::{
-    IdentityAction, IdentityUpdate, Signature, identity_action::Kind, signature,
+    IdentityAction, IdentityUpdate, RevokeAssociation, Signature, SmartContractWalletSignature,
+    identity_action::Kind, signature,
 };
 use sealog_proto::backend::publish_error::Reason;
 
@@ -37,11 +38,13 @@ fn contract_wallets_have_a_bound_of_their_own() {
 #[test]
 fn bounds_decide_before_structure() {
     let empty = Some(Signature { signature: None });
-    let wallet = Some(Signature { signature: Some(signature::Signature::Erc6492(Default::default())) });
+    let wallet = Some(Signature {
+        signature: Some(signature::Signature::Erc6492(SmartContractWalletSignature::default())),
+    });
     let of = |signature: &Option<Signature>| IdentityUpdate {
         actions: vec![
             IdentityAction {
-                kind: Some(Kind::Revoke(sealog_proto::associations::RevokeAssociation {
+                kind: Some(Kind::Revoke(RevokeAssociation {
                     member_to_revoke: None,
                     recovery_identifier_signature: signature.clone(),
                 }))

@@ -1,4 +1,4 @@
-//! What GetInboxIds asks by (API-270, API-299, SEC-023).
+//! What `GetInboxIds` asks by (API-270, API-299, SEC-023).
 
 use sealog_admission::identity::{LookupError, LookupKey, lookup_key};
 use sealog_proto::associations::IdentifierKind;

@@ -112,6 +112,7 @@ pub fn passkey_signature(key: &p256::ecdsa::SigningKey, client_data: &[u8]) -> s
 }
 
 /// An action, and who signs it.
+#[allow(clippy::large_enum_variant)] // a few at a time
 #[derive(Clone)]
 pub enum Act {
     Create { founder: Identifier, nonce: u64, by: Signer },

@@ -39,10 +39,10 @@ pub fn associations(data: &[u8]) -> Tally {
         }
         let verdict = plan(&signed, &Rules::STORED)
             .and_then(|plan| decide(&plan, &answers(&plan), &state))
-            .and_then(|decision| {
+            .map(|decision| {
                 let effects = state.fold(&inbox_id, 1, &decision.facts).expect("what was decided folds");
                 assert_eq!(effects, decision.effects);
-                Ok(effects)
+                effects
             });
         match (verdict, model.take(&inbox_id, time_ns, &acts)) {
             (Ok(effects), Some((next, expected))) => {
@@ -88,25 +88,25 @@ fn read_acts(
     let mut acts = Vec::new();
     let of = |byte: u8| cast[usize::from(byte) % cast.len()].clone();
     let by_recovery = |byte: u8| {
-        let recovers = |signer: &&Signer| {
+        let has_the_role = |signer: &&Signer| {
             model.recovery.as_ref() == Some(&signer.identifier()) && chain(signer) == model.recovery_chain
         };
-        let recovery = cast.iter().find(recovers).unwrap_or(&cast[0]);
-        if byte & 0x80 == 0 { recovery.clone() } else { of(byte) }
+        let recovery = cast.iter().find(has_the_role).unwrap_or(&cast[0]);
+        if byte < 0xd0 { recovery.clone() } else { of(byte) }
     };
-    for place in 0..=head % 3 {
+    for place in 0..[1, 1, 1, 2, 3][usize::from(head % 5)] {
         let (kind, named, by, new) = (bytes.next()?, bytes.next()?, bytes.next()?, bytes.next()?);
         let (named, by) = (of(named), by_recovery(by));
         let is_first = model.inbox_id.is_none() && place == 0;
-        acts.push(match kind % 16 {
+        acts.push(match kind % 32 {
             0 => Act::Create { founder: named.identifier(), nonce: u64::from(new & 1), by },
-            _ if is_first && kind & 0x80 == 0 => Act::create(&cast[0]),
-            1..=7 => {
-                let new = if new & 0x80 == 0 { named.clone() } else { of(new) };
+            _ if is_first && kind < 0xd0 => Act::create(&cast[0]),
+            1..=16 => {
+                let new = if new < 0xd0 { named.clone() } else { of(new) };
                 Act::Add { member: named.identifier(), by, new }
             }
-            8..=11 => Act::revoke(&named, &by),
-            12 | 13 => Act::recover(&named, &by),
+            17..=24 => Act::revoke(&named, &by),
+            25 | 26 => Act::recover(&named, &by),
             _ => Act::claim("alice", &by),
         });
     }

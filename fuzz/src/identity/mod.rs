@@ -63,7 +63,6 @@ pub fn lookup(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
     let kind = i32::from(*kind % 6);
     let Ok(found) = lookup_key(text, kind) else { return };
-    assert!(IdentifierKind::try_from(kind).is_ok());
     if let Some(key) = found {
         let normal = match key.kind {
             IdentifierKind::Passkey => lower::encode_string(&key.key),

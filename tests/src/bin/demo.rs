@@ -4,7 +4,7 @@
 //! that it can be repeated against the same backend.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use openmls::prelude::{KeyPackage, Lifetime, PURE_CIPHERTEXT_WIRE_FORMAT_POLICY as ENCRYPTED};
@@ -15,7 +15,7 @@ use sealog_proto::backend::{
 use sealog_proto::{Topic, health::health_check_response::ServingStatus};
 use sealog_tests::client::{Client, failure, id_of, sequence_id};
 use sealog_tests::fixtures::{Heard, Member, Person, hex, random};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8787";
 const USAGE: &str = "usage: demo [--url URL]    (the default is http://127.0.0.1:8787)";

@@ -111,10 +111,12 @@ impl Shape {
             faults.crash = random.between(20, 150);
             (faults.drop, faults.late, faults.death) = (0, 0, 0);
         }
+        // Some deployments are busy with identities: updates race for inboxes, claims for handles.
+        let identities = if random.chance(250) { 900 } else { 300 };
         let mut work = Vec::new();
         for number in 0..random.between(4, 22) {
             let at = random.below(span);
-            one(random, number, at, directories, &mut work);
+            one(random, number, at, Mix { directories, identities }, &mut work);
         }
         for _ in 0..followed {
             work.push((random.below(span), Work::Boundary));
@@ -134,8 +136,17 @@ fn steady() -> Vec<Publish> {
     (0..STEADY).map(publish).collect()
 }
 
+/// What publishes are about.
+#[derive(Clone, Copy, Debug)]
+struct Mix {
+    /// Without any there are no claims and no lookups.
+    directories: u32,
+    /// Of a thousand publishes, those that update an identity.
+    identities: u64,
+}
+
 /// One publish, perhaps with rivals that send the same bytes or half of them, and what goes with it.
-fn one(random: &mut Random, number: u64, at: Nanos, directories: u32, work: &mut Vec<(Nanos, Work)>) {
+fn one(random: &mut Random, number: u64, at: Nanos, mix: Mix, work: &mut Vec<(Nanos, Work)>) {
     match random.below(10) {
         0 => return work.push((at, Work::Boundary)),
         1 => return work.push((at, Work::Read(random.index(TOPICS + INBOXES)))),
@@ -152,13 +163,13 @@ fn one(random: &mut Random, number: u64, at: Nanos, directories: u32, work: &mut
         drafts.push(drafts[0].clone());
     }
     let mut claims = Vec::new();
-    if random.chance(300) {
+    if random.chance(mix.identities) {
         let inbox = random.index(INBOXES);
         let topic_index = TOPICS + inbox;
         drafts.truncate(random.index(3));
-        let changes = if directories > 0 { changes(random) } else { Vec::new() };
+        let changes = if mix.directories > 0 { changes(random) } else { Vec::new() };
         drafts.push(Draft { topic: topic_index, text: format!("{number}.id"), identity: true, changes });
-        if directories > 0 && random.chance(600) {
+        if mix.directories > 0 && random.chance(600) {
             for _ in 0..random.between(1, 2) {
                 let handle = format!("handle{}", random.below(HANDLES));
                 if claims.iter().all(|claim: &Claim| claim.handle != handle) {
@@ -186,7 +197,7 @@ fn one(random: &mut Random, number: u64, at: Nanos, directories: u32, work: &mut
     if random.chance(300) {
         work.push((at + random.below(200) * MILLISECOND, Work::Boundary));
     }
-    if directories > 0 {
+    if mix.directories > 0 {
         look_up(random, at, work);
     }
     work.push((at, Work::Publish(publish)));

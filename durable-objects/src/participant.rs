@@ -194,13 +194,13 @@ impl<M: Machine + 'static> Shell<M> {
     }
 
     async fn push(self: Rc<Self>, request: PushRequest, deadline: Nanos) {
-        let (session, number) = (request.session.clone(), request.number);
+        let (session, push) = (request.session.clone(), (request.incarnation, request.number));
         let reply = match &self.objects {
             Ok(objects) => objects.push(request, deadline).await.ok(),
             Err(_) => None,
         };
         let _ = self.with_machine(|machine, storage| {
-            Ok(((), machine.pushed(storage, clock::now(), &session, number, reply.as_ref())?))
+            Ok(((), machine.pushed(storage, clock::now(), &session, push, reply.as_ref())?))
         });
     }
 

@@ -232,3 +232,19 @@ fn dead_watchers_of_a_wide_topic_delay_nobody_on_a_narrow_one() {
         }
     }
 }
+
+#[test]
+fn a_session_that_did_not_say_whether_it_lives_is_told_hints_after_a_pause() {
+    let mut world = World::new();
+    world.add(1, 1, &[topic(1)]);
+    world.now += 25 * 3_600 * SECOND;
+    world.ring();
+    let probe = world.push();
+    assert!(probe.items.is_empty());
+    world.answer(&probe, None);
+    world.publish(&topic(1));
+    assert!(world.pushes.is_empty(), "it has failed just now");
+    world.now += SECOND;
+    world.ring();
+    assert_eq!(previous_ids_head(&world.push()), [(1, vec![], 1)]);
+}

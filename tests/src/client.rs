@@ -10,7 +10,10 @@ use sealog_proto::associations::IdentifierKind;
 use sealog_proto::backend::{
     ClientEnvelope, Cursor, EnvelopeMeta, GetInboxIdsRequest, GetInboxIdsResponse, PublishRequest,
     PublishResponse, QueryNewestRequest, QueryNewestResponse, QueryRequest, QueryResponse, ServerEnvelope,
-    TopicQuery, get_inbox_ids_request, query_newest_response,
+    TopicQuery, VerifySmartContractWalletSignaturesRequest, VerifySmartContractWalletSignaturesResponse,
+    get_inbox_ids_request, query_newest_response,
+    verify_smart_contract_wallet_signatures_request as verify_request,
+    verify_smart_contract_wallet_signatures_response as verify_response,
 };
 use sealog_proto::health::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 use sealog_proto::{Topic, status::PublishFailure};
@@ -27,6 +30,8 @@ pub const QUERY: &str = "/xmtp.backend.v1.QueryService/Query";
 pub const QUERY_NEWEST: &str = "/xmtp.backend.v1.QueryService/QueryNewest";
 /// The method path of a lookup of inboxes.
 pub const GET_INBOX_IDS: &str = "/xmtp.backend.v1.IdentityService/GetInboxIds";
+/// The method path of the verdicts on wallet signatures.
+pub const VERIFY: &str = "/xmtp.backend.v1.IdentityService/VerifySmartContractWalletSignatures";
 /// The method path of the health check.
 pub const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
@@ -129,6 +134,16 @@ impl Client {
             .collect();
         let response: GetInboxIdsResponse = self.call(GET_INBOX_IDS, GetInboxIdsRequest { requests }).await?;
         Ok(response.responses.into_iter().map(|response| response.inbox_id).collect())
+    }
+
+    /// A verdict on each signature of a contract wallet.
+    pub async fn verify(
+        &self,
+        signatures: Vec<verify_request::Signature>,
+    ) -> Result<Vec<verify_response::Response>, Status> {
+        let request = VerifySmartContractWalletSignaturesRequest { signatures };
+        let response: VerifySmartContractWalletSignaturesResponse = self.call(VERIFY, request).await?;
+        Ok(response.responses)
     }
 
     /// The status that the health check reports for a service; the empty name is the whole deployment.

@@ -2,6 +2,7 @@
 //!
 //! - [`fixtures`]: people and MLS objects made by openmls, and cheap envelopes of any size.
 //! - [`client`]: the API over tonic and tonic-web, a client that nobody here wrote.
+//! - [`chain`]: a real EVM, and a node in front of it that can be made to fail.
 //! - [`raw`]: plain HTTP, for everything that a well-behaved client would never send.
 //! - [`workerd`]: the built backend in a real workerd.
 //! - [`backend`]: the same for tests, which may share one.
@@ -12,6 +13,7 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod backend;
+pub mod chain;
 pub mod client;
 pub mod contract;
 pub mod fixtures;

@@ -14,6 +14,7 @@ use crate::settings::Settings;
 pub(crate) const OBJECTS: &str = "objects";
 
 /// The configuration text: the modules of `build`, objects stored below `state`, HTTP on `port` of the loopback (0 = a free one).
+/// Unlike on the platform, the worker also reaches private addresses: a chain's node may be on this machine.
 pub(crate) fn config(settings: &Settings, build: &Path, state: &Path, port: u16) -> Result<String> {
     let mut modules = String::new();
     for file in module_files(build)? {
@@ -37,6 +38,7 @@ pub(crate) fn config(settings: &Settings, build: &Path, state: &Path, port: u16)
 const config :Workerd.Config = (
   services = [
     (name = "worker", worker = .worker),
+    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
     (name = "objects", disk = (path = {objects}, writable = true)),
   ],
   sockets = [(name = "http", address = "127.0.0.1:{port}", http = (), service = "worker")],

@@ -78,7 +78,7 @@ pub const REQUIREMENTS: &[Requirement] = &[
     // 6. Identity reads
     tested(270, "identifiers resolve to the latest live association"),
     tested(299, "handles resolve to the inbox that claimed them"),
-    untested(271, "one verdict per contract-wallet signature", CHAINS),
+    tested(271, "one verdict per contract-wallet signature"),
     // 7. Bounds, errors, and transport
     tested(281, "each condition has its status code"),
     tested(282, "25 MiB are carried, more is refused"),

@@ -1,0 +1,484 @@
+//! Contract wallets in identity updates, by the numbers of the table of cases (47 to 57).
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sealog_proto::associations::{SmartContractWalletSignature, identity_action, signature};
+use sealog_proto::backend::{ClientEnvelope, client_envelope::Payload, publish_error::Reason};
+use sealog_tests::backend::Backend;
+use sealog_tests::chain::{Address, Evm, Node, Reply, erc6492, word};
+use sealog_tests::client::failure;
+use sealog_tests::fixtures::hex;
+use sealog_tests::fixtures::identity::{ContractWallet, Inbox, Key, Update, identity_topic, inbox_id};
+use serde_json::json;
+use tonic::Code;
+
+use crate::support::{CHAIN, World, at, chains};
+
+/// IDENT-062: a block may be so many seconds older than the head.
+const MAX_AGE: u64 = 1_800;
+
+impl World {
+    /// An update that the owner of wallets signs for them: `build` puts it together, `wrap` makes of the owner's signature what a
+    /// wallet is shown. The text does not hold the signatures, so that it is known before them.
+    async fn update_with(
+        &self,
+        build: impl Fn(&dyn Fn(&Address, u64) -> Key) -> Update,
+        wrap: impl Fn(Vec<u8>) -> Vec<u8>,
+    ) -> ClientEnvelope {
+        let time = now();
+        let by = |signature: Vec<u8>| {
+            let key =
+                move |address: &Address, block_number| contract(CHAIN, address, block_number, &signature);
+            build(&key).at(time)
+        };
+        let signature = self.evm.sign(self.owner, by(Vec::new()).text().as_bytes()).await;
+        by(wrap(signature)).sign()
+    }
+
+    /// The same, for wallets that take the owner's signature as it is.
+    async fn update(&self, build: impl Fn(&dyn Fn(&Address, u64) -> Key) -> Update) -> ClientEnvelope {
+        self.update_with(build, |signature| signature).await
+    }
+
+    /// The first update of a wallet's inbox.
+    async fn create(&self, wallet: &Address, block: u64) -> ClientEnvelope {
+        self.create_another(wallet, block, 0).await
+    }
+
+    /// The first update of another inbox of the same wallet.
+    async fn create_another(&self, wallet: &Address, block: u64, nonce: u64) -> ClientEnvelope {
+        let founds = |key: &dyn Fn(&Address, u64) -> Key| {
+            let founder = key(wallet, block);
+            Update::of(&inbox_id(&founder, nonce)).create(&founder, nonce)
+        };
+        self.update(founds).await
+    }
+
+    async fn accepted(&self, what: &str, envelope: ClientEnvelope) {
+        let answer = self.backend.client().publish_one(envelope).await;
+        answer.unwrap_or_else(|status| panic!("{what} was refused: {status:?}"));
+    }
+
+    async fn refused(&self, what: &str, envelope: ClientEnvelope, reason: Reason) {
+        let status = self.backend.client().publish_one(envelope).await.expect_err(what);
+        assert_eq!(status.code(), Code::InvalidArgument, "{what}: {status:?}");
+        let detail = failure(&status).expect("a refused publish has a detail");
+        assert_eq!((detail.index, detail.reason), (Some(0), reason), "{what}: {detail:?}");
+    }
+
+    async fn unavailable(&self, what: &str, envelope: ClientEnvelope) {
+        let status = self.backend.client().publish_one(envelope).await.expect_err(what);
+        assert_eq!(status.code(), Code::Unavailable, "{what}: {status:?}");
+        assert_eq!(failure(&status), None, "an outage has no reason");
+        assert!(!status.message().contains("127.0.0.1"), "{status:?}");
+    }
+
+    /// How many updates an inbox has.
+    async fn stored(&self, inbox_id: &str) -> usize {
+        self.backend.client().read(&identity_topic(inbox_id), 0).await.expect("the log is readable").len()
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
+    u64::try_from(since.as_nanos()).expect("and earlier than 2554")
+}
+
+fn contract(chain_id: u64, address: &Address, block_number: u64, signature: &[u8]) -> Key {
+    let address = format!("0x{}", hex(address));
+    Key::Contract(ContractWallet { chain_id, address, block_number, signature: signature.to_vec() })
+}
+
+/// The inbox that a wallet founds.
+fn inbox_of(wallet: &Address) -> String {
+    inbox_id(&contract(CHAIN, wallet, 0, &[]), 0)
+}
+
+/// The update with a change of the first signature by a contract wallet: nothing in it is signed itself.
+fn changed(
+    mut envelope: ClientEnvelope,
+    change: impl FnOnce(&mut SmartContractWalletSignature),
+) -> ClientEnvelope {
+    let Some(Payload::IdentityUpdate(update)) = &mut envelope.payload else { panic!("an identity update") };
+    let signatures = update.actions.iter_mut().flat_map(|action| match &mut action.kind {
+        Some(identity_action::Kind::CreateInbox(create)) => vec![&mut create.initial_identifier_signature],
+        Some(identity_action::Kind::Add(add)) => {
+            vec![&mut add.existing_member_signature, &mut add.new_member_signature]
+        }
+        _ => Vec::new(),
+    });
+    let mut by_contracts = signatures.filter_map(|signature| match &mut signature.as_mut()?.signature {
+        Some(signature::Signature::Erc6492(signature)) => Some(signature),
+        _ => None,
+    });
+    change(by_contracts.next().expect("a contract wallet has signed"));
+    envelope
+}
+
+#[tokio::test]
+async fn ident_060_a_deployed_wallet_founds_an_inbox_and_acts_in_it() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let (head, inbox) = (world.evm.head().await, inbox_of(&wallet));
+    let (phone, laptop) = (Key::installation(), Key::installation());
+    let first = world
+        .update(|key| {
+            let wallet = key(&wallet, head);
+            Update::of(&inbox).create(&wallet, 0).add(&phone, &wallet)
+        })
+        .await;
+    world.accepted("a registration", first.clone()).await;
+    // One text, one wallet, one signature at one block: one question.
+    world.assert_calls(1, 1);
+    world
+        .accepted(
+            "an addition",
+            world.update(|key| Update::of(&inbox).add(&laptop, &key(&wallet, head))).await,
+        )
+        .await;
+    let revocation = world.update(|key| Update::of(&inbox).revoke(&phone.named(), &key(&wallet, head))).await;
+    world.accepted("a revocation", revocation).await;
+    assert_eq!(world.stored(&inbox).await, 3);
+
+    let client = world.backend.client();
+    let address = format!("0x{}", hex(&wallet));
+    let found = || async {
+        let identifier = [(address.as_str(), sealog_proto::associations::IdentifierKind::Ethereum)];
+        client.inbox_ids(&identifier).await.expect("an answer")[0].clone()
+    };
+    while found().await.is_none() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await; // the Directory is told afterwards
+    }
+    assert_eq!(found().await, Some(inbox));
+}
+
+#[tokio::test]
+async fn sec_040_a_wallet_that_is_not_there_yet_founds_an_inbox() {
+    let world = World::start(&[]).await;
+    let (factory, wallet, deploy) = world.unborn_wallet().await;
+    let (head, inbox) = (world.evm.head().await, inbox_of(&wallet));
+    let founds = |key: &dyn Fn(&Address, u64) -> Key| Update::of(&inbox).create(&key(&wallet, head), 0);
+    world
+        .refused("a signature that names no factory", world.update(founds).await, Reason::InvalidSignature)
+        .await;
+    let wrapped = world.update_with(founds, |signature| erc6492(&factory, &deploy, &signature)).await;
+    world.accepted("one that does", wrapped).await;
+    world.evm.send(&factory, &deploy).await;
+    let phone = Key::installation();
+    let addition = world.update(|key| Update::of(&inbox).add(&phone, &key(&wallet, head + 1))).await;
+    world.accepted("a plain one, once the wallet is there", addition).await;
+}
+
+#[tokio::test]
+async fn ident_060_case_47_and_48_a_malformed_account_id_costs_no_call() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let (head, inbox) = (world.evm.head().await, Inbox::fresh());
+    world.accepted("an inbox", inbox.create()).await;
+    let good = world.create(&wallet, head).await;
+    let digits = hex(&wallet);
+    let ids = [
+        String::new(),
+        digits.clone(),
+        format!("0x{digits}"),
+        format!("eip155:{CHAIN}:{digits}"),
+        format!("eip155:0{CHAIN}:0x{digits}"),
+        format!("eip155:+{CHAIN}:0x{digits}"),
+        format!("eip155:0x7a69:0x{digits}"),
+        format!("eip155::0x{digits}"),
+        format!("eip155:18446744073709551616:0x{digits}"),
+        format!("eip155:{CHAIN}:0x{}", &digits[1..]),
+        format!("eip155:{CHAIN}:0x{digits}:"),
+        format!("cosmos:{CHAIN}:0x{digits}"),
+    ];
+    world.node.calls();
+    for id in ids {
+        let malformed = changed(good.clone(), |signature| signature.account_id.clone_from(&id));
+        world.refused(&id, malformed, Reason::InvalidSignature).await;
+        // In the second of two signatures, too.
+        let both = world
+            .update(|key| {
+                Update::of(&inbox.id)
+                    .add(&key(&[1; 20], head), &inbox.wallet)
+                    .add(&key(&wallet, head), &inbox.wallet)
+            })
+            .await;
+        let Some(Payload::IdentityUpdate(mut update)) = both.payload else { unreachable!() };
+        let Some(identity_action::Kind::Add(add)) = &mut update.actions[1].kind else { unreachable!() };
+        let signature = add.new_member_signature.as_mut().and_then(|signature| signature.signature.as_mut());
+        let Some(signature::Signature::Erc6492(signature)) = signature else { unreachable!() };
+        signature.account_id.clone_from(&id);
+        let both = ClientEnvelope { payload: Some(Payload::IdentityUpdate(update)) };
+        world.refused(&id, both, Reason::InvalidSignature).await;
+    }
+    world.assert_calls(0, 0);
+}
+
+#[tokio::test]
+async fn api_231_case_49_a_no_is_a_rejection_and_an_outage_is_none() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let wrong = world.evm.deploy("WrongMagic", &[]).await;
+    let reverting = world.evm.deploy("Reverting", &[]).await;
+    let head = world.evm.head().await;
+    for (what, address) in [("a wallet that says no", &wrong), ("a wallet that reverts", &reverting)] {
+        let envelope = world.create(address, head).await;
+        world.refused(what, envelope.clone(), Reason::InvalidSignature).await;
+        world.node.always(Reply::HangUp);
+        world.unavailable("its freshness is asked for anew", envelope).await;
+        world.node.always(Reply::Honest);
+    }
+    let envelope = world.create(&wallet, head).await;
+    let elsewhere = changed(envelope.clone(), |signature| {
+        signature.account_id = signature.account_id.replace(&format!(":{CHAIN}:"), ":1:");
+    });
+    world.node.calls();
+    world.unavailable("no route", elsewhere).await;
+    world.assert_calls(0, 0);
+    for (what, reply) in [
+        ("a dead node", Reply::HangUp),
+        ("a failing node", Reply::Http(503, Vec::new(), bytes::Bytes::new())),
+        (
+            "a node that says something else",
+            Reply::json(&json!({ "jsonrpc": "2.0", "id": 0, "result": "0x01" })),
+        ),
+    ] {
+        world.node.always(reply.clone());
+        world.unavailable(what, envelope.clone()).await;
+        world.node.rule(move |call| if call.method == "eth_call" { reply.clone() } else { Reply::Honest });
+        world.unavailable(what, envelope.clone()).await;
+    }
+    world.node.rule(|call| {
+        let error = json!({ "code": -32_000, "message": "execution reverted" });
+        match call.method {
+            "eth_call" => Reply::json(&json!({ "jsonrpc": "2.0", "id": call.id, "error": error })),
+            _ => Reply::Honest,
+        }
+    });
+    world.unavailable("a node that only speaks of a revert", envelope.clone()).await;
+    assert_eq!(world.stored(&inbox_of(&wallet)).await, 0);
+    world.node.always(Reply::Honest);
+    world.accepted("the same bytes, after the outage", envelope.clone()).await;
+    world.node.always(Reply::HangUp);
+    world.accepted("and once more: a duplicate asks nobody (API-222)", envelope).await;
+}
+
+#[tokio::test]
+async fn api_223_231_a_certain_rejection_is_told_before_an_outage() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let envelope = world.create(&wallet, world.evm.head().await).await;
+    world.node.always(Reply::HangUp);
+    let inbox = Inbox::fresh();
+    let bad = Update::of(&inbox.id).create(&Key::wallet(), 0).sign();
+    let status = world.backend.client().publish(vec![envelope, bad]).await.unwrap_err();
+    let detail = failure(&status).expect("a refusal");
+    assert_eq!((detail.index, detail.reason), (Some(1), Reason::InvalidIdentityUpdate));
+}
+
+#[tokio::test]
+async fn ident_060_case_50_the_letter_case_of_an_account_id_does_not_matter() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let envelope = world.create(&wallet, world.evm.head().await).await;
+    let upper = changed(envelope, |signature| {
+        signature.account_id = format!("eip155:{CHAIN}:0x{}", hex(&wallet).to_uppercase());
+    });
+    world.accepted("capitals in the account id, and none in the identifier", upper).await;
+}
+
+#[tokio::test]
+async fn ident_046_case_51_the_same_address_on_another_chain_is_somebody_else() {
+    const OTHER: u64 = CHAIN + 1;
+    let world = World::start(&[]).await;
+    let other = Evm::start(OTHER).await;
+    let other_node = Node::start(&other).await;
+    let both = chains(&[(CHAIN, world.node.url()), (OTHER, other_node.url())]);
+    let backend = Backend::start(&[("CHAINS", &both)]).await;
+    let world = World { backend, ..world };
+    let wallet = world.wallet().await;
+    let twin = other.deploy("Wallet", &[word(&world.owner.0)]).await;
+    assert_eq!(twin, wallet, "the same account has made both as its first act");
+    let (head, inbox, phone) = (1, inbox_of(&wallet), Key::installation());
+    world.accepted("an inbox", world.create(&wallet, head).await).await;
+
+    let on_other = |envelope| {
+        changed(envelope, |signature: &mut SmartContractWalletSignature| {
+            signature.account_id = signature.account_id.replace(&format!(":{CHAIN}:"), &format!(":{OTHER}:"));
+        })
+    };
+    let addition = world.update(|key| Update::of(&inbox).add(&phone, &key(&wallet, head))).await;
+    world.refused("an addition", on_other(addition.clone()), Reason::InvalidIdentityUpdate).await;
+    assert_eq!(other_node.calls()["eth_call"], 1, "the twin has accepted it");
+    world.accepted("the addition by the right wallet", addition).await;
+}
+
+#[tokio::test]
+async fn ident_046_case_52_a_key_that_came_as_a_wallet_stays_one_and_the_reverse() {
+    let world = World::start(&[]).await;
+    let sign = |key: &Key, build: &dyn Fn(&Key) -> Update| {
+        let Key::Wallet(_) = key else { unreachable!() };
+        let Some(signature::Signature::Erc191(plain)) = key.sign(&build(key).text()).signature else {
+            unreachable!()
+        };
+        let wallet = ContractWallet {
+            chain_id: CHAIN,
+            address: key.text(),
+            block_number: 0,
+            signature: plain.bytes.to_vec(),
+        };
+        build(&Key::Contract(wallet)).sign()
+    };
+    let (key, phone, time) = (Key::wallet(), Key::installation(), now());
+    let inbox = inbox_id(&key, 0);
+    let create = sign(&key, &|key| Update::of(&inbox).at(time).create(key, 0));
+    world.accepted("a plain key's signature travels as that of a wallet", create).await;
+    let as_plain = Update::of(&inbox).add(&phone, &key).sign();
+    world.refused("the same key, as a plain one", as_plain, Reason::InvalidIdentityUpdate).await;
+    let as_wallet = sign(&key, &|key| Update::of(&inbox).at(time + 1_000_000_000).add(&phone, key));
+    world.accepted("the same key, as a wallet", as_wallet).await;
+
+    let plain = Inbox::fresh();
+    world.accepted("an inbox of a plain key", plain.create()).await;
+    let as_wallet = sign(&plain.wallet, &|key| Update::of(&plain.id).at(time).add(&phone, key));
+    world.refused("its key, as a wallet", as_wallet, Reason::InvalidIdentityUpdate).await;
+}
+
+#[tokio::test]
+async fn ident_046_case_53_a_wallet_that_is_no_member_recovers_nothing() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let (head, inbox, phone) = (world.evm.head().await, Inbox::fresh(), Key::installation());
+    world.accepted("an inbox", inbox.create_with(&phone)).await;
+    let to = contract(CHAIN, &wallet, head, &[]).named();
+    let change = Update::of(&inbox.id).change_recovery(&to, &inbox.wallet).sign();
+    world.accepted("a change of recovery", change).await;
+    let revoke = world.update(|key| Update::of(&inbox.id).revoke(&phone.named(), &key(&wallet, head))).await;
+    world.refused("its chain was never recorded", revoke, Reason::InvalidIdentityUpdate).await;
+}
+
+#[tokio::test]
+async fn ident_062_case_54_a_block_is_recent_and_not_above_the_head() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let block = world.evm.mine_after(1).await;
+    let head = world.evm.mine_after(MAX_AGE).await;
+    world.node.calls();
+    world.accepted("the head", world.create_another(&wallet, head, 0).await).await;
+    world.assert_calls(1, 1);
+    world.accepted("a block that is 30 minutes old", world.create_another(&wallet, block, 1).await).await;
+    world.assert_calls(1, 2);
+
+    let next = world.create_another(&wallet, head + 1, 2).await;
+    world.refused("a block above the head", next.clone(), Reason::InvalidSignature).await;
+    world.assert_calls(0, 1);
+    let known = world.create_another(&wallet, head, 3).await;
+    assert_eq!(world.evm.mine_after(1).await, head + 1);
+    world.accepted("the same block, once it is there", next).await;
+    world.node.calls();
+    let too_old = world.create_another(&wallet, block, 4).await;
+    world.refused("a second more than 30 minutes", too_old, Reason::InvalidSignature).await;
+    world.assert_calls(0, 2);
+
+    let tells = |world: &World, block: fn(&serde_json::Value) -> serde_json::Value| {
+        world.node.rule(move |call| {
+            if call.method != "eth_getBlockByNumber" || call.params[0] == "latest" {
+                return Reply::Honest;
+            }
+            Reply::json(&json!({ "jsonrpc": "2.0", "id": call.id, "result": block(&call.params[0]) }))
+        });
+    };
+    tells(&world, |number| json!({ "number": number, "timestamp": "0xffffffff" }));
+    world.refused("a block that is younger than the head", known.clone(), Reason::InvalidSignature).await;
+    tells(&world, |_| json!({ "number": "0x0", "timestamp": "0xffffffff" }));
+    world.unavailable("another block than was asked for", known.clone()).await;
+    tells(&world, |_| json!(null));
+    world.unavailable("a block that the node does not know", known.clone()).await;
+    world.node.always(Reply::Honest);
+    world.accepted("the same update, from a node that tells the truth", known).await;
+}
+
+#[tokio::test]
+async fn ident_062_case_55_the_blocks_of_stored_updates_may_be_of_any_age() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let (inbox, phone) = (inbox_of(&wallet), Key::installation());
+    world.accepted("an inbox", world.create(&wallet, world.evm.head().await).await).await;
+    let quarter = world.evm.mine_after(90 * 86_400).await;
+    world.node.calls();
+    let addition = world.update(|key| Update::of(&inbox).add(&phone, &key(&wallet, quarter))).await;
+    world.accepted("an update, three months later", addition).await;
+    world.assert_calls(1, 1);
+    world.node.always(Reply::HangUp);
+    let by_phone = Update::of(&inbox).add(&Key::wallet(), &phone).sign();
+    world
+        .accepted("one that no wallet signs needs no chain, whatever the history holds (SEC-022)", by_phone)
+        .await;
+    world.assert_calls(0, 0);
+}
+
+#[tokio::test]
+async fn api_281_case_56_an_update_has_100_signatures_of_wallets_at_most() {
+    let world = World::start(&[]).await;
+    let inbox = Inbox::fresh();
+    world.accepted("an inbox", inbox.create()).await;
+    let time = now();
+    let keys: Vec<Key> = (0..101).map(|_| Key::wallet()).collect();
+    let adds = |count: usize, members: &dyn Fn(&Key) -> Key| {
+        let keys = keys.iter().take(count).map(members);
+        keys.fold(Update::of(&inbox.id).at(time), |update, member| update.add(&member, &inbox.wallet))
+    };
+    for (count, expected) in [(101, Err(Reason::TooLarge)), (100, Ok(()))] {
+        let text = adds(count, &Key::clone).text();
+        let update = adds(count, &|key| {
+            let Some(signature::Signature::Erc191(plain)) = key.sign(&text).signature else { unreachable!() };
+            let (address, signature) = (key.text(), plain.bytes.to_vec());
+            Key::Contract(ContractWallet { chain_id: CHAIN, address, block_number: 0, signature })
+        });
+        match expected {
+            Ok(()) => world.accepted("100 members", update.sign()).await,
+            Err(reason) => world.refused("101 members", update.sign(), reason).await,
+        }
+        world.assert_calls(if expected.is_ok() { 100 } else { 0 }, usize::from(expected.is_ok()));
+    }
+    assert_eq!(world.node.most_at_once(), 6, "the platform opens no more connections at once");
+}
+
+#[tokio::test]
+async fn ident_062_case_57_each_head_and_each_block_is_read_once() {
+    let world = World::start(&[]).await;
+    let (first, second) = (world.wallet().await, world.wallet().await);
+    let block = world.evm.head().await;
+    let head = world.evm.mine_after(1).await;
+    for (block, reads) in [(block, 2), (head, 1)] {
+        world.node.calls();
+        let registration = world
+            .update(|key| {
+                let (founder, member) = (key(&first, block), key(&second, block));
+                let inbox = inbox_id(&founder, block);
+                Update::of(&inbox).create(&founder, block).add(&member, &founder)
+            })
+            .await;
+        world.accepted("a registration with two wallets", registration).await;
+        world.assert_calls(2, reads);
+    }
+}
+
+#[tokio::test]
+async fn sec_042_admission_and_clients_share_what_is_remembered() {
+    let world = World::start(&[]).await;
+    let wallet = world.wallet().await;
+    let head = world.evm.head().await;
+    let envelope = world.create(&wallet, head).await;
+    let Some(Payload::IdentityUpdate(update)) = &envelope.payload else { unreachable!() };
+    let time = update.client_timestamp_ns;
+    let text = Update::of(&update.inbox_id).at(time).create(&contract(CHAIN, &wallet, head, &[]), 0).text();
+    let mut question = world.signed(&wallet).await;
+    question.hash = world.evm.message_hash(text.as_bytes()).await.to_vec().into();
+    question.signature = world.evm.sign(world.owner, text.as_bytes()).await.into();
+    world.node.calls();
+    assert_eq!(world.verdict(at(head, &question)).await, (true, head));
+    world.assert_calls(1, 0);
+    world.accepted("an inbox", envelope).await;
+    world.assert_calls(0, 1);
+}

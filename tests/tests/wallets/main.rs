@@ -1,0 +1,10 @@
+//! Signatures of smart-contract wallets, against a real EVM on this machine and the built backend in a real workerd.
+
+#![allow(clippy::disallowed_methods)] // tests live in real time
+
+mod admission;
+mod cache;
+mod outages;
+mod published;
+mod support;
+mod verdicts;

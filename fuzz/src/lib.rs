@@ -2,4 +2,5 @@
 
 pub mod admission;
 pub mod identity;
+pub mod chain;
 pub mod transport;

@@ -19,7 +19,6 @@ const fn untested(id: u16, what: &'static str, reason: &'static str) -> Requirem
     Requirement { id, what, reason: Some(reason) }
 }
 
-const CHAINS: &str = "step 3: contract wallets on a chain of the tests";
 const STREAMS: &str = "step 4: streams";
 const CLIENT: &str = "a rule for clients, not for the backend";
 const SDK: &str = "a rule for client SDKs; this repository has none";

@@ -11,7 +11,7 @@ mod cache;
 mod http;
 mod question;
 mod routes;
-mod rpc;
+pub mod rpc;
 
 use std::{
     cell::{Cell, RefCell},

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 as nodes of EVM chains speak it. Pure: bytes to send, and what came back.
+//! JSON-RPC 2.0 as nodes of EVM chains speak it: bytes to send, and what came back.
 
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub(super) const BLOCK: &str = "eth_getBlockByNumber";
 /// Where a read of a block names the newest.
 pub(super) const NEWEST: &str = "latest";
 
-/// The code for code that reverted (EIP-1474's successor, the execution API).
+/// The error code for code that reverted, as the execution API of Ethereum defines it.
 const REVERTED: i64 = 3;
 /// The codes that servers choose for themselves. Some report a revert with one of them.
 const SERVER_ERRORS: std::ops::RangeInclusive<i64> = -32_099..=-32_000;
@@ -21,7 +21,7 @@ const SELECTOR: usize = 4;
 
 /// Why an answer is of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unusable {
+pub enum Unusable {
     /// Not an answer to this request.
     Garbled,
     /// The node says that it failed, with this code.
@@ -60,7 +60,7 @@ fn quantity(number: u64) -> String {
 }
 
 /// What the answer to a read of a block says; `None` when the node does not know the block.
-pub(super) fn read_block(id: u64, number: Option<u64>, body: &[u8]) -> Result<Option<Block>, Unusable> {
+pub fn read_block(id: u64, number: Option<u64>, body: &[u8]) -> Result<Option<Block>, Unusable> {
     #[derive(Deserialize)]
     struct Header {
         number: Quantity,
@@ -83,7 +83,7 @@ pub(super) fn read_block(id: u64, number: Option<u64>, body: &[u8]) -> Result<Op
 }
 
 /// What the answer to a call means.
-pub(super) fn read_finding(id: u64, body: &[u8]) -> Result<Finding, Unusable> {
+pub fn read_finding(id: u64, body: &[u8]) -> Result<Finding, Unusable> {
     let answer: Answer<String> = Answer::read(id, body)?;
     match (answer.error, answer.result) {
         (Some(error), _) if error.is_revert() => Ok(Finding::Reverted),

@@ -183,13 +183,12 @@ impl Shell {
         let ctx = self.context();
         let mut slot = self.machine.borrow_mut();
         let mut actions = Vec::new();
-        let machine = match slot.take() {
-            Some(machine) => machine,
-            None => {
-                let (machine, first) = self.load(&ctx)?;
-                actions = first;
-                machine
-            }
+        let machine = if let Some(machine) = slot.take() {
+            machine
+        } else {
+            let (machine, first) = self.load(&ctx)?;
+            actions = first;
+            machine
         };
         let (result, more) = run(slot.insert(machine), &ctx);
         drop(slot);

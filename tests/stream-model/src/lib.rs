@@ -7,7 +7,7 @@
 //! walks through worlds too large for that. The second, [`liveness`], is about Pings and output that nobody reads.
 //!
 //! Rules 1 to 23 and holes 1 to 42 are those of the stream protocol. A [`Mutation`] breaks one rule; a test per mutation
-//! shows that the model then finds the harm. docs/decisions/0008-stream-model.md has the list, and what the model leaves
+//! shows that the model then finds the harm. docs/decisions/0011-stream-model.md has the list, and what the model leaves
 //! out.
 //!
 //! Where to start reading: [`session`] and [`partition`] are the protocol, [`client`] judges what leaves the socket,

@@ -8,6 +8,7 @@
 //! object returns, until the object's earlier writes are durable (the output gate). It does *not* hold an exception:
 //! so a verdict is always returned, never thrown.
 
+mod call;
 mod client;
 mod clock;
 mod command;
@@ -22,7 +23,8 @@ mod sequencer;
 mod session;
 mod storage;
 
-pub use client::{CallError, Objects};
+pub use call::CallError;
+pub use client::Objects;
 pub use directory::Directory;
 pub use log_partition::LogPartition;
 pub use publish::Published;

@@ -14,7 +14,7 @@ use worker::web_sys::{Headers, Request, RequestInit, Response, ResponseInit};
 use super::body::BodyMode;
 use super::shell::{Refusal, Shell};
 use crate::CallError;
-use crate::client::gone;
+use crate::call::gone;
 use crate::externs::ObjectStub;
 
 /// The platform wants a whole URL; only the object reads it, and it does not.

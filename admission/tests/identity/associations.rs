@@ -230,6 +230,34 @@ fn ident_050_a_claim_cannot_be_replayed_in_another_encoding_either() {
     assert_eq!(inbox.judge(&again), Err(IdentityRejection::Replay.into()));
 }
 
+/// Two updates of one second that name the same have one text: each signature of the first could serve in the second.
+#[test]
+fn ident_050_neither_signature_of_an_addition_can_serve_again() {
+    let (wallet, second, new) = (Signer::wallet(1), Signer::wallet(2), Signer::contract(3, 1));
+    let mut inbox = Inbox::created_by(&wallet);
+    inbox.accepts(&[Act::add(&second, &wallet)]);
+    let at = |by: &Signer| update(&inbox.id, 1_000_000_000_000, &[Act::add(&new, by)]);
+    let (by_wallet, by_second) = (at(&wallet), at(&second));
+    inbox.store(&by_wallet);
+    inbox.accepts(&[Act::revoke(&new, &wallet)]);
+    // Another member signs, and the new member's signature is an old one.
+    assert_eq!(inbox.judge(&by_second), Err(IdentityRejection::Replay.into()));
+    // The new member signs in another way, and the other signature is an old one.
+    let other_bytes = |update: IdentityUpdate| {
+        edited(update, |kind| {
+            let Kind::Add(add) = kind else { panic!("an add") };
+            let Some(Signature::Erc6492(signature)) =
+                add.new_member_signature.as_mut().unwrap().signature.as_mut()
+            else {
+                panic!("a contract")
+            };
+            signature.signature = vec![1, 2, 3].into();
+        })
+    };
+    assert_eq!(inbox.judge(&other_bytes(by_wallet)), Err(IdentityRejection::Replay.into()));
+    inbox.judge(&other_bytes(by_second)).expect("both are new");
+}
+
 #[test]
 fn a_stored_log_is_held_to_no_bound() {
     let wallet = Signer::wallet(1);

@@ -52,6 +52,14 @@ impl Backend {
         self.0.kill9();
     }
 
+    /// Kills the backend, and destroys everything that the objects of a class keep.
+    ///
+    /// # Panics
+    /// When there is nothing to destroy.
+    pub fn destroy(&mut self, class: &str) {
+        self.0.destroy(class).expect("the objects' databases are there");
+    }
+
     /// Kills the backend with SIGKILL, if it runs, and starts it again on the same state.
     ///
     /// # Panics

@@ -74,6 +74,13 @@ impl Workerd {
         self.launch().await
     }
 
+    /// Kills the server if it runs, and destroys everything that the objects of `class` keep.
+    pub fn destroy(&mut self, class: &str) -> Result<()> {
+        self.kill9();
+        let folder = self.options.objects(class);
+        std::fs::remove_dir_all(&folder).with_context(|| format!("remove {}", folder.display()))
+    }
+
     /// The base address, without a final slash.
     pub fn url(&self) -> &str {
         &self.url

@@ -37,6 +37,13 @@ pub struct Options {
     pub echo: bool,
 }
 
+impl Options {
+    /// The folder that holds the databases of all objects of a class.
+    pub fn objects(&self, class: &str) -> PathBuf {
+        self.state.join(capnp::OBJECTS).join(capnp::namespace(&self.settings, class))
+    }
+}
+
 /// A running workerd. Dropping it kills it.
 #[derive(Debug)]
 pub struct Workerd {

@@ -27,22 +27,24 @@ pub(super) const MIGRATION: Migration = Migration {
     ],
 };
 
-/// `identity`: of an identity update, an encoded `NewEnvelope` with its facts and changes, and nothing else.
-pub(super) const IDENTITY: Migration =
-    Migration { version: 6, statements: &["ALTER TABLE staged ADD COLUMN identity BLOB"] };
+/// What identity updates bring along: an encoded `NewEnvelope` with facts and changes, and nothing else. Not a column
+/// beside the body, which alone may fill the longest row that there is (2 MB, a limit of Durable Objects).
+pub(super) const IDENTITY: Migration = Migration {
+    version: 6,
+    statements: &["CREATE TABLE staged_identity (
+             txid BLOB NOT NULL,
+             ordinal INTEGER NOT NULL,
+             identity BLOB NOT NULL,
+             PRIMARY KEY (txid, ordinal)
+         ) STRICT, WITHOUT ROWID"],
+};
 
 pub(super) fn insert(sql: &dyn Sql, txid: &Txid, ordinal: i64, envelope: &NewEnvelope) -> Result<(), Fault> {
     let head = envelope.expected_head.map(blob8);
-    let identity = NewEnvelope {
-        facts: envelope.facts.clone(),
-        changes: envelope.changes.clone(),
-        ..NewEnvelope::default()
-    };
-    let identity = (identity != NewEnvelope::default()).then(|| identity.encode_to_vec());
-    Ok(sql.run(
+    sql.run(
         "INSERT INTO staged
-             (txid, ordinal, topic, hash, is_commit_or_proposal, retention_seconds, expected_head, body, identity)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             (txid, ordinal, topic, hash, is_commit_or_proposal, retention_seconds, expected_head, body)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         &[
             Param::Blob(txid.as_bytes()),
             Param::Integer(ordinal),
@@ -52,17 +54,29 @@ pub(super) fn insert(sql: &dyn Sql, txid: &Txid, ordinal: i64, envelope: &NewEnv
             Param::Blob(&blob8(envelope.retention_seconds)),
             head.as_ref().map_or(Param::Null, |head| Param::Blob(head)),
             Param::Blob(&envelope.body),
-            identity.as_ref().map_or(Param::Null, |identity| Param::Blob(identity)),
         ],
-    )?)
+    )?;
+    let identity = NewEnvelope {
+        facts: envelope.facts.clone(),
+        changes: envelope.changes.clone(),
+        ..NewEnvelope::default()
+    };
+    if identity != NewEnvelope::default() {
+        sql.run(
+            "INSERT INTO staged_identity (txid, ordinal, identity) VALUES (?, ?, ?)",
+            &[Param::Blob(txid.as_bytes()), Param::Integer(ordinal), Param::Blob(&identity.encode_to_vec())],
+        )?;
+    }
+    Ok(())
 }
 
 /// The envelopes of a transaction, in request order.
 pub(super) fn of(sql: &dyn Sql, txid: &Txid) -> Result<Vec<NewEnvelope>, Fault> {
     let mut envelopes = Vec::new();
     sql.query(
-        "SELECT topic, hash, body, is_commit_or_proposal, retention_seconds, expected_head, identity
-         FROM staged WHERE txid = ? ORDER BY ordinal",
+        "SELECT s.topic, s.hash, s.body, s.is_commit_or_proposal, s.retention_seconds, s.expected_head, i.identity
+         FROM staged s LEFT JOIN staged_identity i ON i.txid = s.txid AND i.ordinal = s.ordinal
+         WHERE s.txid = ? ORDER BY s.ordinal",
         &[Param::Blob(txid.as_bytes())],
         &mut |row| {
             let identity = row[6].optional_blob()?.unwrap_or_default();
@@ -95,7 +109,9 @@ pub(super) fn count(sql: &dyn Sql, txid: &Txid) -> Result<u32, Fault> {
 }
 
 pub(super) fn delete(sql: &dyn Sql, txid: &Txid) -> Result<(), Fault> {
-    Ok(sql.run("DELETE FROM staged WHERE txid = ?", &[Param::Blob(txid.as_bytes())])?)
+    let txid = [Param::Blob(txid.as_bytes())];
+    sql.run("DELETE FROM staged_identity WHERE txid = ?", &txid)?;
+    Ok(sql.run("DELETE FROM staged WHERE txid = ?", &txid)?)
 }
 
 /// Whether an undecided transaction holds this envelope, or, if it is an update of an inbox, that inbox.

@@ -269,7 +269,7 @@ impl Context {
                 "DELETE FROM transactions WHERE outcome <> 0"
             }
             (Some(Mutation::StagedForgotten), Node::Log(_)) => "DELETE FROM staged",
-            (Some(Mutation::StagedIdentityForgotten), Node::Log(_)) => "UPDATE staged SET identity = NULL",
+            (Some(Mutation::StagedIdentityForgotten), Node::Log(_)) => "DELETE FROM staged_identity",
             (Some(Mutation::OutboxForgottenAtRestart), Node::Log(_)) => "DELETE FROM outbox",
             _ => return,
         };

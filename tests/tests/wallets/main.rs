@@ -4,6 +4,7 @@
 
 mod admission;
 mod cache;
+mod costs;
 mod outages;
 mod published;
 mod support;

@@ -17,6 +17,10 @@ use crate::instance::Instance;
 use crate::storage::ObjectStorage;
 use crate::{CallError, Objects, clock, command};
 
+/// The pause before each push. Where objects share a thread, as in a development server, one push that follows from the
+/// answer to another would go before everything that waits for a socket: the answer to the publish, for a whole pass.
+const BREATH: Nanos = MILLISECOND;
+
 type Answer = Result<Reply, Failure>;
 
 #[derive(Debug)]
@@ -195,6 +199,7 @@ impl<M: Machine + 'static> Shell<M> {
 
     async fn push(self: Rc<Self>, request: PushRequest, deadline: Nanos) {
         let (session, push) = (request.session.clone(), (request.incarnation, request.number));
+        clock::sleep(BREATH).await;
         let reply = match &self.objects {
             Ok(objects) => objects.push(request, deadline).await.ok(),
             Err(_) => None,

@@ -41,9 +41,6 @@ impl Watch {
 
     /// Sends what may be sent now. Follows every other method that changes something, in the same event.
     pub fn pump(&mut self, now: Nanos, actions: &mut Vec<Action>) -> Result<(), Fault> {
-        if !self.knows_watchers() {
-            return Ok(());
-        }
         while !self.is_spent()
             && let Some((slot, class)) = self.lines.next(now)
         {

@@ -28,7 +28,7 @@ pub use client::Objects;
 pub use directory::Directory;
 pub use log_partition::LogPartition;
 pub use publish::Published;
-pub use sealog_log::session::{Limits as StreamLimits, Rate};
+pub use sealog_log::session::{Counters as StreamCounters, Limits as StreamLimits, Rate};
 pub use sequencer::Sequencer;
 pub use session::{
     BodyMode, NewSession, OpenError, ReadSettings, Session, StreamSettings, provide_stream_settings,

@@ -10,15 +10,15 @@ use sealog_proto::associations::IdentifierKind;
 use sealog_proto::backend::{
     ClientEnvelope, Cursor, EnvelopeMeta, GetInboxIdsRequest, GetInboxIdsResponse, PublishRequest,
     PublishResponse, QueryNewestRequest, QueryNewestResponse, QueryRequest, QueryResponse, ServerEnvelope,
-    TopicQuery, VerifySmartContractWalletSignaturesRequest, VerifySmartContractWalletSignaturesResponse,
-    get_inbox_ids_request, query_newest_response,
+    SubscribeStaticRequest, SubscribeStaticResponse, TopicQuery, VerifySmartContractWalletSignaturesRequest,
+    VerifySmartContractWalletSignaturesResponse, get_inbox_ids_request, query_newest_response,
     verify_smart_contract_wallet_signatures_request as verify_request,
     verify_smart_contract_wallet_signatures_response as verify_response,
 };
 use sealog_proto::health::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 use sealog_proto::{Topic, status::PublishFailure};
 use tonic::codegen::http::{Uri, uri::PathAndQuery};
-use tonic::{Request, Status, body::Body, client::Grpc};
+use tonic::{Request, Status, Streaming, body::Body, client::Grpc};
 use tonic_prost::ProstCodec;
 use tonic_web::{GrpcWebCall, GrpcWebClientService};
 
@@ -32,6 +32,8 @@ pub const QUERY_NEWEST: &str = "/xmtp.backend.v1.QueryService/QueryNewest";
 pub const GET_INBOX_IDS: &str = "/xmtp.backend.v1.IdentityService/GetInboxIds";
 /// The method path of the verdicts on wallet signatures.
 pub const VERIFY: &str = "/xmtp.backend.v1.IdentityService/VerifySmartContractWalletSignatures";
+/// The method path of a static stream.
+pub const SUBSCRIBE_STATIC: &str = "/xmtp.backend.v1.SubscriptionService/SubscribeStatic";
 /// The method path of the health check.
 pub const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
@@ -144,6 +146,20 @@ impl Client {
         let request = VerifySmartContractWalletSignaturesRequest { signatures };
         let response: VerifySmartContractWalletSignaturesResponse = self.call(VERIFY, request).await?;
         Ok(response.responses)
+    }
+
+    /// Opens a static stream of topics, each with the position to start behind.
+    pub async fn subscribe_static(
+        &self,
+        positions: &[(Topic, u64)],
+    ) -> Result<Streaming<SubscribeStaticResponse>, Status> {
+        let mut grpc = self.grpc.clone();
+        grpc.ready().await.map_err(|e| Status::unavailable(format!("cannot connect: {e}")))?;
+        let topics = positions.iter().map(|(topic, after)| topic_query(topic, *after)).collect();
+        let codec = ProstCodec::<SubscribeStaticRequest, SubscribeStaticResponse>::default();
+        let path = PathAndQuery::from_static(SUBSCRIBE_STATIC);
+        let request = Request::new(SubscribeStaticRequest { topics });
+        grpc.server_streaming(request, path, codec).await.map(tonic::Response::into_inner)
     }
 
     /// The status that the health check reports for a service; the empty name is the whole deployment.

@@ -4,6 +4,7 @@
 //! - [`client`]: the API over tonic and tonic-web, a client that nobody here wrote.
 //! - [`chain`]: a real EVM, and a node in front of it that can be made to fail.
 //! - [`raw`]: plain HTTP, for everything that a well-behaved client would never send.
+//! - [`stream`]: a Subscribe stream over its WebSocket, malformed messages included.
 //! - [`workerd`]: the built backend in a real workerd.
 //! - [`backend`]: the same for tests, which may share one.
 //! - [`status`]: the page `/-/status`: the boundary, and calls to objects.
@@ -19,4 +20,5 @@ pub mod contract;
 pub mod fixtures;
 pub mod raw;
 pub mod status;
+pub mod stream;
 pub mod workerd;

@@ -161,7 +161,7 @@ fn from_text(body: &[u8]) -> anyhow::Result<Bytes> {
     Ok(out.into())
 }
 
-fn frames(mut body: Bytes) -> anyhow::Result<Vec<(u8, Bytes)>> {
+pub(crate) fn frames(mut body: Bytes) -> anyhow::Result<Vec<(u8, Bytes)>> {
     let mut out = Vec::new();
     while body.has_remaining() {
         ensure!(body.remaining() >= 5, "{} bytes are no frame header", body.remaining());
@@ -173,7 +173,7 @@ fn frames(mut body: Bytes) -> anyhow::Result<Vec<(u8, Bytes)>> {
     Ok(out)
 }
 
-fn trailer_lines(payload: &[u8]) -> anyhow::Result<BTreeMap<String, String>> {
+pub(crate) fn trailer_lines(payload: &[u8]) -> anyhow::Result<BTreeMap<String, String>> {
     let text = std::str::from_utf8(payload).context("trailers are ASCII")?;
     let mut lines = BTreeMap::new();
     for line in text.split_terminator("\r\n") {

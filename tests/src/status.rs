@@ -23,6 +23,8 @@ pub struct Status {
     pub boundary: Option<u64>,
     /// Calls to objects since the worker started, by command.
     pub object_calls: BTreeMap<String, u64>,
+    /// What streams did since the worker started.
+    pub streams: BTreeMap<String, u64>,
 }
 
 impl Status {
@@ -47,5 +49,6 @@ pub async fn read(raw: &Raw) -> anyhow::Result<Status> {
     Ok(Status {
         boundary: page["boundary"]["sequence_id"].as_u64(),
         object_calls: serde_json::from_value(page["object_calls"].clone())?,
+        streams: serde_json::from_value(page["streams"].clone())?,
     })
 }

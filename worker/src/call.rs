@@ -116,6 +116,7 @@ async fn status(responder: &Responder, headers: &Headers, env: &Env) -> Result<R
         requests: &deployment.counters.requests(),
         object_calls: &deployment.store.object_calls(),
         memory_bytes: js::memory_bytes(),
+        streams: sealog_objects::stream_counters(),
         boundary: boundary.map(|sequence_id| status_page::Boundary {
             sequence_id,
             told_at_ms: worker::Date::now().as_millis(),

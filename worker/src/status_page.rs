@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use sealog_objects::StreamCounters;
 use serde::Serialize;
 
 use crate::{config::Config, counters::Requests};
@@ -19,6 +20,8 @@ struct Page<'a> {
     requests: &'a Requests,
     /// Calls of this isolate's worker to objects, by command.
     object_calls: &'a BTreeMap<&'static str, u64>,
+    /// What the streams that ran in this isolate did. More than one in a hundred of what is unusual is a defect.
+    streams: BTreeMap<&'static str, u64>,
     /// The closed allocation boundary (API-203); null when the sequencer did not tell it.
     boundary: Option<Boundary>,
 }
@@ -41,6 +44,8 @@ pub struct Seen<'a> {
     pub object_calls: &'a BTreeMap<&'static str, u64>,
     /// Bytes of memory.
     pub memory_bytes: u32,
+    /// Counts of streams.
+    pub streams: StreamCounters,
     /// The boundary, if the sequencer told it.
     pub boundary: Option<Boundary>,
 }
@@ -59,10 +64,28 @@ pub fn page(config: &Config, seen: &Seen<'_>) -> Result<Vec<u8>, serde_json::Err
         version: env!("CARGO_PKG_VERSION"),
         log_partitions: config.log_partitions,
         memory_bytes: seen.memory_bytes,
+        streams: streams(&seen.streams),
         requests: seen.requests,
         object_calls: seen.object_calls,
         boundary: seen.boundary,
     })
+}
+
+fn streams(counters: &StreamCounters) -> BTreeMap<&'static str, u64> {
+    BTreeMap::from([
+        ("frames", counters.frames),
+        ("envelopes", counters.envelopes),
+        ("items", counters.items),
+        ("unwanted", counters.unwanted),
+        ("hints", counters.hints),
+        ("pulls_after_push", counters.pulls_after_push),
+        ("pages", counters.pages),
+        ("pages_dropped", counters.pages_dropped),
+        ("wakes", counters.wakes),
+        ("busy_restarts", counters.busy_restarts),
+        ("syncs", counters.syncs),
+        ("sync_repairs", counters.sync_repairs),
+    ])
 }
 
 #[cfg(test)]
@@ -97,6 +120,7 @@ mod tests {
             requests: &Requests::default(),
             object_calls: &object_calls,
             memory_bytes: 65_536,
+            streams: StreamCounters { frames: 5, ..StreamCounters::default() },
             boundary: Some(Boundary { sequence_id: 7, told_at_ms: 9 }),
         };
         let page: serde_json::Value = serde_json::from_slice(&page(&config(None), &seen).unwrap()).unwrap();
@@ -108,6 +132,10 @@ mod tests {
                 "memory_bytes": 65_536,
                 "requests": {},
                 "object_calls": { "read": 3 },
+                "streams": {
+                    "frames": 5, "envelopes": 0, "items": 0, "unwanted": 0, "hints": 0, "pulls_after_push": 0,
+                    "pages": 0, "pages_dropped": 0, "wakes": 0, "busy_restarts": 0, "syncs": 0, "sync_repairs": 0,
+                },
                 "boundary": { "sequence_id": 7, "told_at_ms": 9 },
             })
         );

@@ -19,7 +19,6 @@ const fn untested(id: u16, what: &'static str, reason: &'static str) -> Requirem
     Requirement { id, what, reason: Some(reason) }
 }
 
-const STREAMS: &str = "step 4: streams";
 const CLIENT: &str = "a rule for clients, not for the backend";
 const SDK: &str = "a rule for client SDKs; this repository has none";
 
@@ -67,12 +66,12 @@ pub const REQUIREMENTS: &[Requirement] = &[
     tested(252, "Applied acknowledges every update"),
     tested(253, "adds and removes are idempotent"),
     tested(254, "everything is delivered, in order, or the stream fails"),
-    untested(255, "keepalive on an idle stream", STREAMS),
+    tested(255, "keepalive on an idle stream"),
     tested(256, "a Ping is answered"),
-    untested(257, "a missed Pong closes the stream", STREAMS),
-    untested(258, "frame rates are bounded", STREAMS),
+    tested(257, "a missed Pong closes the stream"),
+    tested(258, "frame rates are bounded"),
     tested(259, "only the client ends a healthy stream"),
-    untested(261, "catch-up starves nobody", STREAMS),
+    tested(261, "catch-up starves nobody"),
     tested(260, "a static stream starts with its targets"),
     // 6. Identity reads
     tested(270, "identifiers resolve to the latest live association"),

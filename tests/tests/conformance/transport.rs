@@ -194,13 +194,13 @@ async fn api_281_unknown_methods_are_unimplemented() {
 }
 
 #[tokio::test]
-async fn api_281_streams_are_unimplemented_and_the_message_says_what_to_call() {
+async fn api_281_a_bidirectional_stream_over_plain_grpc_web_is_unimplemented_and_the_message_says_what_to_use()
+ {
     let backend = Backend::shared().await;
-    for method in ["Subscribe", "SubscribeStatic"] {
-        let path = format!("/xmtp.backend.v1.SubscriptionService/{method}");
-        let answer = backend.raw().unary(&path, b"").await.unwrap();
-        assert_eq!(answer.code(), UNIMPLEMENTED);
-        assert!(answer.message().contains("QueryService/Query"), "{}", answer.message());
+    let answer = backend.raw().unary("/xmtp.backend.v1.SubscriptionService/Subscribe", b"").await.unwrap();
+    assert_eq!(answer.code(), UNIMPLEMENTED);
+    for what in ["WebSocket", "grpc-websockets", "SubscribeStatic"] {
+        assert!(answer.message().contains(what), "{}", answer.message());
     }
 }
 

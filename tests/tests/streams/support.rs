@@ -1,0 +1,50 @@
+//! What the files of this suite have in common.
+
+use sealog_proto::backend::ClientEnvelope;
+use sealog_proto::{Kind, Topic};
+use sealog_tests::client::{Client, sequence_id};
+use sealog_tests::fixtures::{fresh_topic, welcome};
+
+pub(crate) const OK: i32 = 0;
+pub(crate) const INVALID_ARGUMENT: i32 = 3;
+pub(crate) const DEADLINE_EXCEEDED: i32 = 4;
+pub(crate) const RESOURCE_EXHAUSTED: i32 = 8;
+pub(crate) const OUT_OF_RANGE: i32 = 11;
+pub(crate) const UNIMPLEMENTED: i32 = 12;
+
+/// A topic that nobody else uses.
+pub(crate) fn topic() -> Topic {
+    fresh_topic(Kind::Welcome)
+}
+
+/// So many of them.
+pub(crate) fn topics(count: usize) -> Vec<Topic> {
+    (0..count).map(|_| topic()).collect()
+}
+
+/// Every topic from its beginning.
+pub(crate) fn from_start(topics: &[Topic]) -> Vec<(Topic, u64)> {
+    topics.iter().map(|topic| (topic.clone(), 0)).collect()
+}
+
+/// An envelope on a topic, different each time, with so many bytes of payload.
+pub(crate) fn envelope(topic: &Topic, length: usize) -> ClientEnvelope {
+    welcome(topic.identifier(), length)
+}
+
+/// Publishes one small envelope on each topic, in one request: the ids, in the order of the topics.
+pub(crate) async fn publish(client: &Client, topics: &[Topic]) -> Vec<u64> {
+    let envelopes = topics.iter().map(|topic| envelope(topic, 48)).collect();
+    client.publish(envelopes).await.unwrap().iter().map(sequence_id).collect()
+}
+
+/// Publishes so many envelopes of `length` bytes on a topic, in requests that fit: the ids, ascending.
+pub(crate) async fn fill(client: &Client, topic: &Topic, count: usize, length: usize) -> Vec<u64> {
+    let at_once = (8 << 20) / (length + 200);
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        let envelopes = (0..at_once.min(count - ids.len())).map(|_| envelope(topic, length)).collect();
+        ids.extend(client.publish(envelopes).await.unwrap().iter().map(sequence_id));
+    }
+    ids
+}

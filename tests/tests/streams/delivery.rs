@@ -88,7 +88,7 @@ async fn api_254_a_cursor_above_the_target_is_kept() {
     let backend = Backend::shared().await;
     let client = backend.client();
     let topic = topic();
-    let first = publish(&client, &[topic.clone()]).await;
+    let first = publish(&client, std::slice::from_ref(&topic)).await;
     let (mut stream, _) = Stream::open(backend.url()).await.unwrap();
     let after = first[0] + 1_000_000;
     assert_eq!(stream.apply(&[(topic.clone(), after)], &[]).await.unwrap(), first);

@@ -76,7 +76,7 @@ async fn api_281_a_header_block_comes_first_and_names_no_compression() {
         stream.send_message(block).await.unwrap();
         match stream.event().await.unwrap() {
             Event::End(end) => assert_eq!((end.code, end.close), (code, 1000), "{}", end.message),
-            other => panic!("{other:?} before the header block was read"),
+            other @ Event::Response(_) => panic!("{other:?} before the header block was read"),
         }
     }
 }
@@ -90,7 +90,7 @@ async fn what_stands_before_a_malformed_frame_is_answered_and_what_follows_is_no
     assert_eq!(pong(&mut stream).await, 1);
     match stream.event().await.unwrap() {
         Event::End(end) => assert_eq!(end.code, UNIMPLEMENTED),
-        other => panic!("{other:?} after the stream had failed"),
+        other @ Event::Response(_) => panic!("{other:?} after the stream had failed"),
     }
 }
 
@@ -102,7 +102,7 @@ async fn api_259_nothing_is_read_behind_a_half_close() {
     stream.ping(1).await.unwrap();
     match stream.event().await.unwrap() {
         Event::End(end) => assert_eq!((end.code, end.close), (OK, 1000)),
-        other => panic!("{other:?} behind a half-close"),
+        other @ Event::Response(_) => panic!("{other:?} behind a half-close"),
     }
 }
 

@@ -83,7 +83,7 @@ impl Signer {
                 let signature =
                     key.sign_prehashed(signed.sha512(), Some(INSTALLATION_CONTEXT)).expect("a short context");
                 signature::Signature::InstallationKey(RecoverableEd25519Signature {
-                    bytes: signature.to_vec().into(),
+                    bytes: Bytes::copy_from_slice(&signature.to_bytes()),
                     public_key: Bytes::copy_from_slice(key.verifying_key().as_bytes()),
                 })
             }

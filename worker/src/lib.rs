@@ -19,6 +19,7 @@ pub mod config;
 pub mod counters;
 mod deadline;
 pub mod deployment;
+mod directories;
 pub mod error;
 pub mod fan_out;
 pub mod repair;

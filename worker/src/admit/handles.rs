@@ -7,49 +7,13 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use sealog_admission::{
-    Admitted,
+    Rejection,
     identity::{IdentityRejection, State, handle},
 };
-use sealog_log::directory;
-use sealog_proto::{
-    associations::IdentifierKind,
-    internal::{LookupKey, LookupRequest},
-};
+use sealog_proto::{associations::IdentifierKind, internal::LookupKey};
 
-use super::{now, wallets::Unanswered};
-use crate::{deployment::Deployment, error::Status};
-
-/// The claims of one publish.
-pub(super) struct Claims<'a> {
-    deployment: &'a Deployment,
-    /// Claimed at lower indexes, by other inboxes: a request has one update of each inbox (API-233).
-    earlier: BTreeSet<String>,
-}
-
-impl<'a> Claims<'a> {
-    pub(super) fn new(deployment: &'a Deployment) -> Self {
-        Self { deployment, earlier: BTreeSet::new() }
-    }
-
-    /// Judges one claim. `before` is the inbox as its history has it.
-    pub(super) async fn check(
-        &mut self,
-        handle: &str,
-        envelope: &Admitted,
-        before: &State,
-    ) -> Result<(), Unanswered> {
-        let policy = self.deployment.config.handles;
-        handle::check_name(handle, policy.min_name_length).map_err(Unanswered::Rejected)?;
-        if !self.earlier.insert(handle.to_owned()) {
-            return Err(Unanswered::Rejected(IdentityRejection::HandleTaken.into()));
-        }
-        let holder = holder(self.deployment, handle).await.map_err(Unanswered::Outage)?;
-        if holder.is_some_and(|inbox| inbox != envelope.topic.identifier()) {
-            return Err(Unanswered::Rejected(IdentityRejection::HandleTaken.into()));
-        }
-        before.check_claim_time(now()).map_err(Unanswered::Rejected)
-    }
-}
+use super::{Verdicts, now};
+use crate::{config::Handles, deployment::Deployment, directories, error::Status};
 
 /// A claim on its way into the store.
 #[derive(Clone, Debug)]
@@ -61,17 +25,55 @@ pub(crate) struct Claiming {
     pub(crate) inbox_id: Bytes,
 }
 
+/// The claims of one publish.
+pub(super) struct Claims {
+    policy: Handles,
+    now: u64,
+    /// Claimed at lower indexes, by other inboxes: a request has one update of each inbox (API-233).
+    earlier: BTreeSet<String>,
+    /// Each with what is to be said of it unless its handle is taken.
+    open: Vec<(Claiming, Result<(), Rejection>)>,
+}
+
+impl Claims {
+    pub(super) fn new(policy: Handles) -> Self {
+        Self { policy, now: now(), earlier: BTreeSet::new(), open: Vec::new() }
+    }
+
+    /// Judges a claim as far as no Directory is needed. `before` is the inbox as its history has it. Claims come in the
+    /// order of their indexes.
+    pub(super) fn add(&mut self, claiming: Claiming, before: &State) -> Result<(), Rejection> {
+        handle::check_name(&claiming.handle, self.policy.min_name_length)?;
+        if !self.earlier.insert(claiming.handle.clone()) {
+            return Err(IdentityRejection::HandleTaken.into());
+        }
+        self.open.push((claiming, before.check_claim_time(self.now)));
+        Ok(())
+    }
+
+    /// Judges the rest of all claims.
+    pub(super) async fn finish(self, deployment: &Deployment, verdicts: &mut Verdicts) {
+        let (claims, times): (Vec<Claiming>, Vec<_>) = self.open.into_iter().unzip();
+        let taken = match are_taken(deployment, &claims).await {
+            Ok(taken) => taken,
+            Err(status) => return verdicts.outage(status),
+        };
+        for ((claiming, time), taken) in claims.iter().zip(times).zip(taken) {
+            let verdict = if taken { Err(IdentityRejection::HandleTaken.into()) } else { time };
+            if let Err(rejection) = verdict {
+                verdicts.reject(claiming.index, &rejection);
+            }
+        }
+    }
+}
+
 /// Of claims that were refused when the publish committed, the index of the first that another inbox holds.
 pub(crate) async fn lowest_taken(
     deployment: &Deployment,
     claims: &[Claiming],
 ) -> Result<Option<u32>, Status> {
-    for Claiming { index, handle, inbox_id } in claims {
-        if holder(deployment, handle).await?.is_some_and(|holder| holder != inbox_id) {
-            return Ok(Some(*index));
-        }
-    }
-    Ok(None)
+    let taken = are_taken(deployment, claims).await?;
+    Ok(claims.iter().zip(taken).find(|(_, taken)| *taken).map(|(claiming, _)| claiming.index))
 }
 
 /// What a handle is looked up by.
@@ -79,10 +81,12 @@ pub(crate) fn handle_key(handle: &str) -> LookupKey {
     LookupKey { kind: IdentifierKind::Handle.into(), key: Bytes::copy_from_slice(handle.as_bytes()) }
 }
 
-/// The inbox that holds a handle.
-async fn holder(deployment: &Deployment, handle: &str) -> Result<Option<Bytes>, Status> {
-    let key = handle_key(handle);
-    let directory = directory::partition_of(&key, deployment.config.directory_partitions);
-    let reply = deployment.store.lookup(directory, LookupRequest { keys: vec![key] }).await?;
-    Ok(reply.results.into_iter().next().and_then(|result| result.inbox_id))
+/// Whether another inbox holds the handle of each claim.
+async fn are_taken(deployment: &Deployment, claims: &[Claiming]) -> Result<Vec<bool>, Status> {
+    let keys = claims.iter().map(|claiming| Some(handle_key(&claiming.handle))).collect();
+    let holders = directories::look_up(deployment, keys).await?;
+    let is_taken = |(claiming, holder): (&Claiming, Option<Bytes>)| {
+        holder.is_some_and(|holder| holder != claiming.inbox_id)
+    };
+    Ok(claims.iter().zip(holders).map(is_taken).collect())
 }

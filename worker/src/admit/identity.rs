@@ -15,7 +15,8 @@ use sealog_proto::{
 };
 
 use super::{
-    Extra, Verdicts, Work, handles,
+    Extra, Verdicts, Work,
+    handles::{Claiming, Claims},
     history::{self, Reading},
     of_kind,
     wallets::{self, Unanswered},
@@ -49,7 +50,7 @@ pub(super) async fn check(
     if !read_histories(deployment, &mut updates, work, verdicts).await {
         return;
     }
-    let mut claims = handles::Claims::new(deployment);
+    let mut claims = Claims::new(deployment.config.handles);
     for update in updates {
         let index = update.index;
         if verdicts.is_moot(index) {
@@ -61,6 +62,7 @@ pub(super) async fn check(
             Err(Unanswered::Outage(status)) => verdicts.outage(status),
         }
     }
+    claims.finish(deployment, verdicts).await;
 }
 
 fn begin((place, index, envelope): (usize, u32, &Admitted)) -> Update<'_> {
@@ -135,7 +137,7 @@ fn open(
 /// The rest: chains, the state machine, the handle.
 async fn decide(
     deployment: &Deployment,
-    claims: &mut handles::Claims<'_>,
+    claims: &mut Claims,
     update: Update<'_>,
 ) -> Result<(usize, Extra), Unanswered> {
     let Update { place, plan, reading, .. } = update;
@@ -143,8 +145,10 @@ async fn decide(
     let answers = wallets::verdicts(&deployment.verifier, plan.questions(), true).await?;
     let Decision { facts, effects: Effects { changes, claim } } =
         identity::decide(&plan, &answers, &reading.state).map_err(Unanswered::Rejected)?;
-    if let Some(handle) = &claim {
-        claims.check(handle, update.envelope, &reading.state).await?;
+    if let Some(handle) = claim.clone() {
+        let inbox_id = Bytes::copy_from_slice(update.envelope.topic.identifier());
+        let claiming = Claiming { index: update.index, handle, inbox_id };
+        claims.add(claiming, &reading.state).map_err(Unanswered::Rejected)?;
     }
     let directories = deployment.config.directory_partitions;
     let changes = changes.into_iter().map(|change| {

@@ -1,25 +1,15 @@
 //! `IdentityService/GetInboxIds` (API-270, API-299).
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use prost::Message;
 use sealog_admission::{identity, inbox_id_text};
-use sealog_log::directory;
 use sealog_proto::{
     backend::{GetInboxIdsRequest, GetInboxIdsResponse, get_inbox_ids_request, get_inbox_ids_response},
-    internal::{LookupKey, LookupReply, LookupRequest},
-    status::Code,
+    internal::LookupKey,
 };
 
-use super::{call_all, more_than};
-use crate::{
-    config::Limits,
-    deployment::Deployment,
-    error::Status,
-    fan_out::{Call, WIDTH},
-    transport::answer::Answer,
-};
+use super::more_than;
+use crate::{config::Limits, deployment::Deployment, directories, error::Status, transport::answer::Answer};
 
 /// Field number of `GetInboxIdsRequest.requests`.
 const REQUESTS: u32 = 1;
@@ -27,15 +17,10 @@ const REQUESTS: u32 = 1;
 pub(super) async fn serve(deployment: &Deployment, message: Bytes) -> Result<Answer, Status> {
     let config = &deployment.config;
     let (entries, keys) = read(message, &config.limits)?;
-    let lookups = Lookups::spread(keys, config.directory_partitions);
-    let mut replies = Vec::with_capacity(lookups.calls.len());
-    for wave in lookups.calls.chunks(WIDTH) {
-        let wave = call_all(wave, |directory, request| deployment.store.lookup(directory, request)).await?;
-        replies.extend(wave);
-    }
-    let inbox_ids = lookups.gather(&replies)?;
+    let inbox_ids = directories::look_up(deployment, keys).await?;
     let responses = entries.into_iter().zip(inbox_ids).map(|(entry, inbox_id)| {
         let get_inbox_ids_request::Request { identifier, identifier_kind } = entry;
+        let inbox_id = inbox_id.as_deref().map(inbox_id_text);
         get_inbox_ids_response::Response { identifier, identifier_kind, inbox_id }
     });
     let response = GetInboxIdsResponse { responses: responses.collect() };
@@ -60,49 +45,10 @@ fn read(message: Bytes, limits: &Limits) -> Result<Read, Status> {
     Ok((request.requests, keys))
 }
 
-/// One call per Directory, and where the result of each entry stands.
-struct Lookups {
-    calls: Vec<Call<LookupRequest>>,
-    places: Vec<Option<(usize, usize)>>,
-}
-
-impl Lookups {
-    fn spread(keys: Vec<Option<LookupKey>>, directories: u32) -> Self {
-        let mut this = Self { calls: Vec::new(), places: Vec::with_capacity(keys.len()) };
-        let mut call_of = BTreeMap::new();
-        for key in keys {
-            let place = key.map(|key| {
-                let directory = directory::partition_of(&key, directories);
-                let call = *call_of.entry(directory).or_insert_with(|| {
-                    this.calls.push(Call { partition: directory, request: LookupRequest::default() });
-                    this.calls.len() - 1
-                });
-                let asked = &mut this.calls[call].request.keys;
-                asked.push(key);
-                (call, asked.len() - 1)
-            });
-            this.places.push(place);
-        }
-        this
-    }
-
-    /// The inbox id of each entry, in order.
-    fn gather(&self, replies: &[LookupReply]) -> Result<Vec<Option<String>>, Status> {
-        let result = |place: &Option<(usize, usize)>| {
-            let Some((call, at)) = *place else { return Ok(None) };
-            let result = replies.get(call).and_then(|reply| reply.results.get(at)).ok_or_else(|| {
-                Status::new(Code::Internal, "a Directory answered against its rules: it left an entry out")
-            })?;
-            Ok(result.inbox_id.as_deref().map(inbox_id_text))
-        };
-        self.places.iter().map(result).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use sealog_proto::{associations::IdentifierKind, internal::lookup_reply};
+    use sealog_proto::{associations::IdentifierKind, status::Code};
 
     use super::*;
     use crate::config::Config;
@@ -133,33 +79,6 @@ mod tests {
         let status = try_read(vec![good, entry("al ice", IdentifierKind::Handle)]).unwrap_err();
         assert_eq!(status.code, Code::InvalidArgument);
         assert!(status.message.starts_with("requests[1]: "), "{}", status.message);
-    }
-
-    #[test]
-    fn api_270_answers_return_to_their_index_and_each_directory_is_called_once() {
-        let address = |n: u32| format!("0x{n:040x}");
-        let keys = (0..250).map(|n| {
-            let never = n % 50 == 49; // such an identifier is asked of nobody
-            (!never).then(|| LookupKey {
-                kind: IdentifierKind::Ethereum.into(),
-                key: address(n).into_bytes().into(),
-            })
-        });
-        let lookups = Lookups::spread(keys.collect(), 4);
-        assert_eq!(lookups.calls.len(), 4);
-        let echo = |key: &LookupKey| lookup_reply::Result {
-            inbox_id: Some(key.key.slice(10..42)), // the end of the address stands for the inbox
-        };
-        let replies: Vec<LookupReply> = lookups
-            .calls
-            .iter()
-            .map(|call| LookupReply { results: call.request.keys.iter().map(echo).collect() })
-            .collect();
-        for (n, inbox_id) in (0..).zip(lookups.gather(&replies).unwrap()) {
-            let expected = (n % 50 != 49).then(|| inbox_id_text(&address(n).as_bytes()[10..]));
-            assert_eq!(inbox_id, expected);
-        }
-        assert_eq!(lookups.gather(&replies[1..]).unwrap_err().code, Code::Internal);
     }
 
     proptest! {

@@ -67,13 +67,13 @@ async fn commit(
 
 /// Which of the claims lost, now that another inbox was faster.
 async fn taken(deployment: &Deployment, claims: &[Claiming]) -> Result<Status, Status> {
-    let index = admit::lowest_taken(deployment, claims).await?;
-    Ok(PublishFailure {
-        index,
-        reason: IdentityRejection::HandleTaken.reason(),
-        message: IdentityRejection::HandleTaken.to_string(),
-    }
-    .into())
+    let Some(index) = admit::lowest_taken(deployment, claims).await? else {
+        return Err(Status::new(Code::Unavailable, "a handle was held for a moment: repeat the request"));
+    };
+    let rejection = IdentityRejection::HandleTaken;
+    let failure =
+        PublishFailure { index: Some(index), reason: rejection.reason(), message: rejection.to_string() };
+    Ok(failure.into())
 }
 
 /// The envelopes of a publish, sorted by who keeps them.

@@ -18,9 +18,9 @@ pub fn account_id(data: &[u8]) {
     let Ok(id) = std::str::from_utf8(data) else { return };
     match Account::parse(id) {
         Ok(Account::Evm { chain, address }) => {
-            let digits: String = address.iter().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(id.to_ascii_lowercase(), format!("eip155:{chain}:0x{digits}"));
-            assert!(id.starts_with("eip155:"));
+            let expected =
+                address.iter().fold(format!("eip155:{chain}:0x"), |text, byte| text + &format!("{byte:02x}"));
+            assert!(id.starts_with("eip155:") && id.eq_ignore_ascii_case(&expected), "{id}");
         }
         Ok(Account::Foreign) => {
             assert!(!id.starts_with("eip155:"));

@@ -31,8 +31,8 @@ fn answer() -> impl Strategy<Value = String> {
     ];
     let members = proptest::collection::vec(member, 0..3);
     (prop_oneof![9 => Just(7), 1 => any::<u64>()], members).prop_map(|(id, members)| {
-        let members: String = members.iter().map(|member| format!(",{member}")).collect();
-        format!(r#"{{"jsonrpc":"2.0","id":{id}{members}}}"#)
+        let members = [vec![format!(r#""jsonrpc":"2.0","id":{id}"#)], members].concat();
+        format!("{{{}}}", members.join(","))
     })
 }
 

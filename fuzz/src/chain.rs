@@ -1,7 +1,7 @@
 //! What clients say about accounts, and what nodes answer.
 //!
-//! `fuzz_targets/` runs these under libFuzzer; the tests of `sealog-worker` include this file and run them on generated
-//! input, on the stable toolchain.
+//! `fuzz_targets/` runs these under libFuzzer; the tests of `sealog-worker` include this file and run them on
+//! generated input, on the stable toolchain.
 #![allow(unreachable_pub)] // public in one crate, private in the other
 
 use sealog_worker::chain::{Account, Finding, rpc};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accounts that the suite `chain` signs with: ERC-1271 wallets of every temper, and a factory for the wallets that
-// ERC-6492 speaks of, which do not exist yet.
+// The accounts that the suite `wallets` signs with: ERC-1271 wallets of every temper, and a factory for wallets that are
+// not there yet, as ERC-6492 has them.
 pragma solidity 0.8.37;
 
 interface IERC1271 {

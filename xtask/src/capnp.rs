@@ -13,8 +13,9 @@ use crate::settings::Settings;
 /// The folder below the state directory that holds the objects' databases.
 pub(crate) const OBJECTS: &str = "objects";
 
-/// The configuration text: the modules of `build`, objects stored below `state`, HTTP on `port` of the loopback (0 = a free one).
-/// Unlike on the platform, the worker also reaches private addresses: a chain's node may be on this machine.
+/// The configuration text: the modules of `build`, objects stored below `state`, HTTP on `port` of the loopback
+/// (0 = a free one). Unlike on the platform, the worker also reaches private addresses: a chain's node may be
+/// on this machine.
 pub(crate) fn config(settings: &Settings, build: &Path, state: &Path, port: u16) -> Result<String> {
     let mut modules = String::new();
     for file in module_files(build)? {

@@ -1,4 +1,5 @@
-//! A real EVM on this machine, accounts of every kind on it, and a node in front of it that can be made to fail.
+//! A real EVM on this machine, accounts of every kind on it, and a node in front of it that can be made to
+//! fail.
 //!
 //! The EVM is anvil, from the npm package that tests/chain pins; so is the compiler of its contracts.
 

@@ -1,4 +1,5 @@
-//! What the backend takes for a chain's node: it counts calls, and passes them on, or does whatever a test makes it do.
+//! What the backend takes for a chain's node: it counts calls, and passes them on, or does whatever a test
+//! makes it do.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

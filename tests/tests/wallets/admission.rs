@@ -18,8 +18,9 @@ use crate::support::{CHAIN, World, at, chains};
 const MAX_AGE: u64 = 1_800;
 
 impl World {
-    /// An update that the owner of wallets signs for them: `build` puts it together, `wrap` makes of the owner's signature what a
-    /// wallet is shown. The text does not hold the signatures, so that it is known before them.
+    /// An update that the owner of wallets signs for them: `build` puts it together, `wrap` makes of the
+    /// owner's signature what a wallet is shown. The text does not hold the signatures, so that it is known
+    /// before them.
     async fn update_with(
         &self,
         build: impl Fn(&dyn Fn(&Address, u64) -> Key) -> Update,

@@ -1,4 +1,5 @@
-//! Signatures of smart-contract wallets, against a real EVM on this machine and the built backend in a real workerd.
+//! Signatures of smart-contract wallets, against a real EVM on this machine and the built backend in a real
+//! workerd.
 
 #![allow(clippy::disallowed_methods)] // tests live in real time
 

@@ -10,7 +10,8 @@ pub enum Account {
         /// The 20 bytes of its address.
         address: Address,
     },
-    /// A well-formed id of another namespace. No chain of it can be configured, so that there is never a verdict.
+    /// A well-formed id of another namespace. No chain of it can be configured, so that there is never a
+    /// verdict.
     Foreign,
 }
 
@@ -23,8 +24,9 @@ pub type Address = [u8; 20];
 pub struct AccountError;
 
 impl Account {
-    /// Reads an account id. In the namespace `eip155` the reference is a canonical decimal number of 64 bits and the address
-    /// has 40 digits of either case (IDENT-060); what other namespaces allow there is only known to be CAIP-10.
+    /// Reads an account id. In the namespace `eip155` the reference is a canonical decimal number of 64 bits
+    /// and the address has 40 digits of either case (IDENT-060); what other namespaces allow there is only
+    /// known to be CAIP-10.
     pub fn parse(id: &str) -> Result<Self, AccountError> {
         let mut parts = id.split(':');
         let (Some(namespace), Some(chain), Some(address), None) =

@@ -7,12 +7,12 @@ use sha2::{Digest, Sha256};
 
 use super::{At, Finding, Question};
 
-/// Answers kept; then the one that was not asked for longest goes (SEC-042). At some 100 bytes each they take 1 MB of the 128
-/// that an isolate has.
+/// Answers kept; then the one that was not asked for longest goes (SEC-042). At some 100 bytes each they take 1
+/// MB of the 128 that an isolate has.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// Answers to questions about numbered blocks, valid and invalid alike (SEC-043). They stay until they are displaced or the
-/// isolate ends, also when the chain is reorganised under them (SEC-044).
+/// Answers to questions about numbered blocks, valid and invalid alike (SEC-043). They stay until they are
+/// displaced or the isolate ends, also when the chain is reorganised under them (SEC-044).
 #[derive(Debug)]
 pub(super) struct Answers(LruCache<Key, Finding>);
 
@@ -37,8 +37,9 @@ impl Answers {
 /// Precedes the number of a block. A question without one has no key, so that no key has another tag.
 const HAS_BLOCK: u8 = 1;
 
-/// Everything that the answer depends on: all parts of fixed length first, and the signature last, so that no two questions are
-/// written alike (SEC-042). `None`: the head moves on, and an answer about it is worth nothing to the next request.
+/// Everything that the answer depends on: all parts of fixed length first, and the signature last, so that no
+/// two questions are written alike (SEC-042). `None`: the head moves on, and an answer about it is worth
+/// nothing to the next request.
 fn key(question: &Question, at: At) -> Option<Key> {
     let At::Block(number) = at else { return None };
     let Question { chain, address, hash, signature } = question;

@@ -12,7 +12,8 @@ use worker::{
 
 use crate::transport::stream::{BodyStream, BrokenOff};
 
-/// Bytes of an answer at most. A verdict has some hundred; a block lists the hashes of its transactions, 70 bytes each.
+/// Bytes of an answer at most. A verdict has some hundred; a block lists the hashes of its transactions, 70
+/// bytes each.
 const MAX_BYTES: usize = 2 << 20;
 /// Bytes of one read. Nearly every answer is shorter.
 const CHUNK_BYTES: u32 = 16 * 1024;
@@ -46,8 +47,8 @@ impl From<BrokenOff> for HttpError {
     }
 }
 
-/// Ends the request when it is dropped: when the time for it is over, when the caller's is, and when the answer was too long. After the
-/// end of the answer it does nothing.
+/// Ends the request when it is dropped: when the time for it is over, when the caller's is, and when the answer
+/// was too long. After the end of the answer it does nothing.
 struct AbortOnDrop(AbortController);
 
 impl Drop for AbortOnDrop {

@@ -1,10 +1,13 @@
-//! Signatures of smart-contract wallets: only a chain can tell whether they are good (contract, API-231; SEC-040 to 045).
+//! Signatures of smart-contract wallets: only a chain can tell whether they are good (contract, API-231;
+//! SEC-040 to 045).
 //!
-//! Each chain of the setting `CHAINS` has one node, which is asked over JSON-RPC, always about a numbered block: the verdict then
-//! has a meaning that does not change. [`Chains`] says where, [`Question`] what, and [`Verifier`] asks.
+//! Each chain of the setting `CHAINS` has one node, which is asked over JSON-RPC, always about a numbered
+//! block: the verdict then has a meaning that does not change. [`Chains`] says where, [`Question`] what, and
+//! [`Verifier`] asks.
 //!
-//! An answer is a verdict only when it is exactly what the validator returns, or clearly an EVM revert. Everything else, from a dead
-//! connection to an answer that makes no sense, is a [`ChainError`]: nobody may take it for a verdict.
+//! An answer is a verdict only when it is exactly what the validator returns, or clearly an EVM revert.
+//! Everything else, from a dead connection to an answer that makes no sense, is a [`ChainError`]: nobody may
+//! take it for a verdict.
 
 mod account;
 mod cache;
@@ -42,7 +45,8 @@ pub struct Block {
 pub enum At {
     /// The request names this block. The answer is remembered (SEC-043).
     Block(u64),
-    /// The request names none, and this was the head when it was asked for. The answer is neither remembered nor taken from memory.
+    /// The request names none, and this was the head when it was asked for. The answer is neither remembered
+    /// nor taken from memory.
     Head(u64),
 }
 

@@ -4,13 +4,15 @@ use bytes::Bytes;
 
 use super::account::{Address, parse_address};
 
-/// Creation code of the validator that ERC-6492 publishes for use off chain, in hexadecimal. Its constructor takes the
-/// account, the hash and the signature, makes the account's contract if the signature says how, asks it, or recovers the
-/// signer of a plain key's signature, and then, instead of code, returns one byte: 1 for valid, 0 for invalid. So one call
-/// that creates nothing decides all three kinds of account. See `universal-validator.LICENSE` for where it is from.
+/// Creation code of the validator that ERC-6492 publishes for use off chain, in hexadecimal. Its constructor
+/// takes the account, the hash and the signature, makes the account's contract if the signature says how, asks
+/// it, or recovers the signer of a plain key's signature, and then, instead of code, returns one byte: 1 for
+/// valid, 0 for invalid. So one call that creates nothing decides all three kinds of account. See
+/// `universal-validator.LICENSE` for where it is from.
 const VALIDATOR: &str = include_str!("universal-validator.hex");
 
-/// Bytes of creation code at most, arguments included (EIP-3860): a node does not run more. It also bounds what a request makes us hold.
+/// Bytes of creation code at most, arguments included (EIP-3860): a node does not run more. It also bounds what
+/// a request makes us hold.
 const MAX_CODE_BYTES: usize = 49_152;
 
 /// Bytes of a word of the ABI.

@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::account;
 
-/// A node for each chain. The addresses are secrets: they usually hold the key of an account with a provider, so that
-/// nothing here shows one, not even a refusal.
+/// A node for each chain. The addresses are secrets: they usually hold the key of an account with a provider,
+/// so that nothing here shows one, not even a refusal.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Chains(BTreeMap<u64, String>);
 
-/// Why the setting is refused. The texts hold no address. They name an entry by its id once that is known to be one,
-/// and by its position before.
+/// Why the setting is refused. The texts hold no address. They name an entry by its id once that is known to be
+/// one, and by its position before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainsError {
     /// Not a JSON object.
@@ -73,8 +73,8 @@ impl Chains {
     }
 }
 
-/// Looks at as much of an address as tells what went wrong; the platform's `fetch` judges the rest. (A parser of URLs would bring along the tables of
-/// international domain names: a third of the worker's size.)
+/// Looks at as much of an address as tells what went wrong; the platform's `fetch` judges the rest. (A parser
+/// of URLs would bring along the tables of international domain names: a third of the worker's size.)
 fn check(chain: u64, address: &Value) -> Result<String, ChainsError> {
     let address = address.as_str().unwrap_or_default();
     let rest =

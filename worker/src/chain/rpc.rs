@@ -139,8 +139,8 @@ struct RpcError {
 }
 
 impl RpcError {
-    /// Whether the code ran and reverted, which is a verdict, and not just somebody's word for a failure. The message is never
-    /// looked at: everyone may write anything there (SEC-050).
+    /// Whether the code ran and reverted, which is a verdict, and not just somebody's word for a failure. The
+    /// message is never looked at: everyone may write anything there (SEC-050).
     fn is_revert(&self) -> bool {
         let data = match &self.data {
             Value::Null => Some(0),

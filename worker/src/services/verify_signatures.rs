@@ -46,7 +46,8 @@ fn read(message: Bytes, most: usize) -> Result<Vec<Entry>, Status> {
     let request = VerifySmartContractWalletSignaturesRequest::decode(message)?;
     let entries =
         request.signatures.into_iter().enumerate().map(|(index, signature)| entry(index, signature));
-    // All are read before one is found to be of a chain that cannot be asked: what is malformed never gets a verdict.
+    // All are read before one is found to be of a chain that cannot be asked: what is malformed never gets a
+    // verdict.
     let entries: Vec<Option<Entry>> = entries.collect::<Result<_, _>>()?;
     entries.into_iter().collect::<Option<_>>().ok_or_else(|| {
         Status::new(

@@ -6,8 +6,8 @@ use worker::web_sys::ReadableStream;
 
 use super::js::{self, Chunk};
 
-/// How many chunks of a refused body are read and dropped: a client that is cut off while it sends may never see the
-/// answer. The platform takes bodies of 100 MB; one that goes on behind that must not be listened to.
+/// How many chunks of a refused body are read and dropped: a client that is cut off while it sends may never
+/// see the answer. The platform takes bodies of 100 MB; one that goes on behind that must not be listened to.
 const DISCARDED_CHUNKS: u32 = 400;
 
 /// The platform ended the body early: the other side went away, or the connection broke.

@@ -63,6 +63,8 @@ pub(super) struct Shell {
     /// Loaded by the first event.
     machine: RefCell<Option<Machine>>,
     output: RefCell<Output>,
+    /// The machine of a static stream sets no alarm: one that rings is the shell's own.
+    is_static: Cell<bool>,
     /// Calls that wait for a connection, or for another event to make them.
     calls: RefCell<VecDeque<Call>>,
     calling: Cell<usize>,
@@ -85,6 +87,7 @@ impl Shell {
             share: Share::new(id),
             machine: RefCell::default(),
             output: RefCell::new(Output::None),
+            is_static: Cell::default(),
             calls: RefCell::default(),
             calling: Cell::default(),
             wakes_at: Cell::default(),
@@ -117,6 +120,7 @@ impl Shell {
             Machine::open_static(&ctx, self.setup()?, request).map_err(Refusal::Request)?;
         let (body, readable) = Body::new(mode).map_err(|error| platform(&error))?;
         self.output.replace(Output::Body(body));
+        self.is_static.set(true);
         self.machine.replace(Some(machine));
         self.settle(&Budget::new(), actions);
         Ok(readable)
@@ -167,7 +171,9 @@ impl Shell {
 
     pub(super) fn alarm(self: &Rc<Self>) {
         let budget = Budget::new();
-        if self.event(&budget, |machine, ctx| ((), machine.alarm(ctx))).is_err() {
+        // The machine hears of the shell's own alarms, too: they have replaced the one that it had set.
+        let rings = !self.is_static.get();
+        if rings && self.event(&budget, |machine, ctx| ((), machine.alarm(ctx))).is_err() {
             // Nothing is thrown: the platform drops an alarm that throws too often.
             self.storage.set_alarm(clock::now() + RETRY);
         }

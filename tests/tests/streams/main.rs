@@ -6,8 +6,10 @@
 #![allow(clippy::disallowed_methods)] // tests live in real time
 
 mod delivery;
+mod large;
 mod liveness;
 mod rates;
+mod restart;
 mod sleep;
 mod static_stream;
 mod support;

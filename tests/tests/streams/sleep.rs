@@ -7,7 +7,7 @@ use sealog_tests::backend::Backend;
 use sealog_tests::status::{self, OPEN};
 use sealog_tests::stream::{Event, HALF_CLOSE, Stream, data, framed, targets, update};
 
-use crate::support::{OK, from_start, publish, topic, topics};
+use crate::support::{OK, from_start, publish, sorted, topic, topics};
 
 /// Longer than the platform waits before it puts an idle object to sleep, and shorter than the keepalive.
 const LONG: Duration = Duration::from_secs(14);
@@ -20,17 +20,13 @@ async fn api_254_api_259_a_stream_that_slept_goes_on_where_it_was() {
     let before = publish(&client, &all).await;
     let (mut stream, _) = Stream::open(backend.url()).await.unwrap();
     stream.apply(&from_start(&all), &[]).await.unwrap();
-    let mut received = stream.receive(all.len()).await.unwrap();
-    received.sort_unstable();
-    assert_eq!(received, before);
+    assert_eq!(sorted(stream.receive(all.len()).await.unwrap()), sorted(before.clone()));
     let wakes = |status: &status::Status| (status.streams["wakes"], status.streams["busy_restarts"]);
     assert_eq!(wakes(&status::read(&raw).await.unwrap()), (0, 0));
 
     tokio::time::sleep(LONG).await;
     let after = publish(&client, &all[..3]).await;
-    let mut received = stream.receive(3).await.unwrap();
-    received.sort_unstable();
-    assert_eq!(received, after);
+    assert_eq!(sorted(stream.receive(3).await.unwrap()), sorted(after.clone()));
     assert_eq!(
         wakes(&status::read(&raw).await.unwrap()),
         (1, 0),

@@ -12,7 +12,7 @@ use sealog_tests::stream::targets;
 use tokio::time::timeout;
 use tonic::{Code, Streaming};
 
-use crate::support::{fill, from_start, publish, topic, topics};
+use crate::support::{fill, from_start, publish, sorted, topic, topics};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -62,9 +62,7 @@ async fn api_260_started_comes_first_with_every_target_in_the_order_of_the_reque
     assert_eq!(targets(&started.targets), expected);
     let named: Vec<_> = started.targets.iter().map(|target| target.topic.clone().unwrap().topic).collect();
     assert_eq!(named, order.iter().map(|topic| topic.as_bytes().to_vec()).collect::<Vec<_>>());
-    let mut history = receive(&mut stream, 20).await;
-    history.sort_unstable();
-    assert_eq!(history, stored);
+    assert_eq!(sorted(receive(&mut stream, 20).await), sorted(stored));
     let live = publish(&client, &all[30..31]).await;
     assert_eq!(receive(&mut stream, 1).await, live);
 }

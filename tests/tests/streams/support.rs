@@ -48,3 +48,9 @@ pub(crate) async fn fill(client: &Client, topic: &Topic, count: usize, length: u
     }
     ids
 }
+
+/// The same ids, ascending: over several partitions, neither the topics of a publish nor those of a frame are.
+pub(crate) fn sorted(mut ids: Vec<u64>) -> Vec<u64> {
+    ids.sort_unstable();
+    ids
+}

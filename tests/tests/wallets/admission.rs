@@ -1,6 +1,6 @@
 //! Contract wallets in identity updates, by the numbers of the table of cases (47 to 57).
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sealog_proto::associations::{SmartContractWalletSignature, identity_action, signature};
 use sealog_proto::backend::{ClientEnvelope, client_envelope::Payload, publish_error::Reason};
@@ -148,7 +148,7 @@ async fn ident_060_a_deployed_wallet_founds_an_inbox_and_acts_in_it() {
         client.inbox_ids(&identifier).await.expect("an answer")[0].clone()
     };
     while found().await.is_none() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await; // the Directory is told afterwards
+        tokio::time::sleep(Duration::from_millis(20)).await; // the Directory is told afterwards
     }
     assert_eq!(found().await, Some(inbox));
 }
@@ -482,4 +482,37 @@ async fn sec_042_admission_and_clients_share_what_is_remembered() {
     world.assert_calls(1, 0);
     world.accepted("an inbox", envelope).await;
     world.assert_calls(0, 1);
+}
+
+#[tokio::test]
+async fn api_231_a_call_that_is_given_up_is_ended_while_the_request_goes_on() {
+    const OTHER: u64 = CHAIN + 1;
+    let world = World::start(&[]).await;
+    let other = Evm::start(OTHER).await;
+    let other_node = Node::start(&other).await;
+    let both = chains(&[(CHAIN, world.node.url()), (OTHER, other_node.url())]);
+    let backend = Backend::start(&[("CHAINS", &both), ("CHAIN_TIMEOUT_MS", "2000")]).await;
+    let world = World { backend, ..world };
+    let wallet = world.wallet().await;
+    let head = world.evm.head().await;
+    let on_other = changed(world.create_another(&wallet, 0, 1).await, |signature| {
+        signature.account_id = signature.account_id.replace(&format!(":{CHAIN}:"), &format!(":{OTHER}:"));
+    });
+    let envelopes = vec![on_other, world.create(&wallet, head).await];
+    other_node.always(Reply::After(Duration::from_secs(20)));
+    // Two calls, one after the other: the request lasts two seconds longer than the call that is given up.
+    world.node.always(Reply::After(Duration::from_millis(1_200)));
+    world.node.calls();
+
+    let client = world.backend.client();
+    let publish = tokio::spawn(async move { client.publish(envelopes).await });
+    while other_node.abandoned() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let given_up = Instant::now();
+    let status = publish.await.expect("no panic").expect_err("one of the two has no verdict");
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    assert!(given_up.elapsed() > Duration::from_millis(300), "the call lasted as long as the request");
+    world.assert_calls(1, 1);
+    assert_eq!(world.stored(&inbox_of(&wallet)).await, 0, "all or nothing");
 }

@@ -48,7 +48,8 @@ impl From<BrokenOff> for HttpError {
 }
 
 /// Ends the request when it is dropped: when the time for it is over, when the caller's is, and when the answer
-/// was too long. After the end of the answer it does nothing.
+/// was too long. After the end of the answer it does nothing. Without it, a call that is given up would hold one
+/// of the few connections until the request that it was made for is answered.
 struct AbortOnDrop(AbortController);
 
 impl Drop for AbortOnDrop {

@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 /// Why a stored entry does not fold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FoldError {
-    /// Written by another version of the backend: establish the facts anew, from the stored body.
+    /// Written by a newer version of the backend.
     #[error("the facts have version {0}")]
     UnknownVersion(u32),
     /// Not what this crate writes.

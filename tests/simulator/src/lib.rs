@@ -18,6 +18,7 @@ mod mutator;
 mod random;
 mod search;
 mod storage;
+pub mod streams;
 mod verdict;
 mod worker;
 mod workload;

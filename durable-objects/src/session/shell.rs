@@ -140,7 +140,12 @@ impl Shell {
     pub(super) fn message(self: &Rc<Self>, message: Option<Bytes>) {
         let handled = self.event(&Budget::new(), |machine, ctx| {
             let actions = match &*self.output.borrow() {
-                Output::Socket(socket) => read(machine, ctx, socket, message),
+                Output::Socket(socket) => {
+                    if let Some(bytes) = machine.reading() {
+                        attach(socket, &bytes);
+                    }
+                    read(machine, ctx, socket, message)
+                }
                 Output::None | Output::Body(_) => Vec::new(),
             };
             ((), actions)
@@ -241,13 +246,8 @@ impl Shell {
     fn perform(self: &Rc<Self>, budget: &Budget, action: Action) {
         match action {
             Action::Attach(bytes) => {
-                if let Output::Socket(socket) = &*self.output.borrow()
-                    && let Err(error) = socket.attach(&bytes)
-                {
-                    console_error!(
-                        "session: {} bytes could not be kept with the socket: {error:?}",
-                        bytes.len()
-                    );
+                if let Output::Socket(socket) = &*self.output.borrow() {
+                    attach(socket, &bytes);
                 }
             }
             Action::Send(frame) => match &*self.output.borrow() {
@@ -364,6 +364,12 @@ impl Shell {
 
 /// How long after an alarm that could not be handled the next one rings.
 const RETRY: Nanos = sealog_log::SECOND;
+
+fn attach(socket: &Socket, bytes: &[u8]) {
+    if let Err(error) = socket.attach(bytes) {
+        console_error!("session: {} bytes could not be kept with the socket: {error:?}", bytes.len());
+    }
+}
 
 /// Hands what the client sent to the machine.
 fn read(machine: &mut Machine, ctx: &Context<'_>, socket: &Socket, message: Option<Bytes>) -> Vec<Action> {

@@ -96,7 +96,7 @@ impl Session {
     }
 
     /// Whether memory alone knows anything, positions aside.
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         !self.updates.is_idle()
             || self.updates.end.is_some()
             || !self.channels.is_empty()

@@ -12,6 +12,7 @@
 //!   that reads the header block, then [`data`](Session::data) for each data message without its first byte,
 //!   [`half_close`](Session::half_close) for the byte 0x01, [`fail`](Session::fail) for a message that is neither, and
 //!   [`closed`](Session::closed) when the socket is gone.
+//!   Before any message is handed over, the socket keeps what [`reading`](Session::reading) says.
 //! - Static: [`Session::open_static`] with the request, instead of `accept`, on an object that holds no stream.
 //! - Every event returns actions, to be carried out in order and in the same event, without an await in between.
 //! - A [`Fault`] never leaves an event: it ends the stream with a status.
@@ -172,45 +173,48 @@ impl Session {
     ) -> Result<(Self, Vec<Action>), Fault> {
         let mut this = Self::new(setup, Kind::Bidirectional);
         let (store, stored) = Store::load(ctx.sql)?;
+        let version = store.version;
         this.store = store;
         let mut turn = Turn::new(ctx);
         let Some(attachment) = attachment else {
             this.load_over(&mut turn, stored)?;
             return Ok((this, turn.actions));
         };
-        let actions = this.finish_event(turn, |this, turn| this.resume(turn, &stored, attachment));
+        this.counters.wakes += 1;
+        let attachment = attachment::read(attachment);
+        let whole = stored == Stored::Open
+            && attachment.as_ref().is_some_and(|it| !it.busy && !it.dirty && it.version == version);
+        let behind = attachment.as_ref().is_some_and(|it| it.behind);
+        if let Some(attachment) = attachment {
+            this.restore(attachment);
+        } else {
+            this.phase = Phase::Open;
+            this.watched_by_rows(&turn)?;
+        }
+        if whole && !behind {
+            return Ok((this, Vec::new())); // nearly every waking
+        }
+        this.counters.busy_restarts += u64::from(!whole && stored == Stored::Open);
+        let actions = this.finish_event(turn, |this, turn| {
+            if whole {
+                return this.sync(turn);
+            }
+            Err(Stop::Status(Status::new(
+                Code::Unavailable,
+                "the stream was interrupted here; open it again from your cursors",
+            )))
+        });
         Ok((this, actions))
     }
 
-    /// A new instance finds a live socket (rules 19, 20).
-    fn resume(&mut self, turn: &mut Turn<'_>, stored: &Stored, attachment: &[u8]) -> Result<(), Stop> {
-        self.counters.wakes += 1;
-        let version = self.store.version;
-        let attachment = attachment::read(attachment);
-        let whole = attachment
-            .as_ref()
-            .is_some_and(|it| *stored == Stored::Open && !it.busy && !it.dirty && it.version == version);
-        let behind = attachment.as_ref().is_some_and(|it| it.behind);
-        self.phase = Phase::Open;
-        match attachment {
-            Some(attachment) => self.restore(attachment),
-            None => self.watched_by_rows(turn)?,
-        }
-        if !whole {
-            self.counters.busy_restarts += 1;
-            return Err(Stop::Status(Status::new(
-                Code::Unavailable,
-                "the stream was interrupted here; open it again from your cursors",
-            )));
-        }
-        if behind {
-            self.counters.syncs += 1;
-            let mut partitions: Vec<u32> = self.registry(turn)?.iter().map(|(_, it)| it.partition).collect();
-            partitions.sort_unstable();
-            partitions.dedup();
-            for partition in partitions {
-                self.channels.sync(partition);
-            }
+    /// Asks for the heads of everything that is watched: what was known of them is forgotten (rule 20).
+    fn sync(&mut self, turn: &mut Turn<'_>) -> Result<(), Stop> {
+        self.counters.syncs += 1;
+        let mut partitions: Vec<u32> = self.registry(turn)?.iter().map(|(_, it)| it.partition).collect();
+        partitions.sort_unstable();
+        partitions.dedup();
+        for partition in partitions {
+            self.channels.sync(partition);
         }
         Ok(())
     }
@@ -262,6 +266,14 @@ impl Session {
     /// Whether the client is still listened to.
     fn reads(&self) -> bool {
         self.phase == Phase::Open && self.updates.end.is_none()
+    }
+
+    /// What the socket is to keep while a message of the client is read, if it keeps something else: to be written
+    /// before the message is handed over. Were the instance to die in the middle of that, the message would be gone, and
+    /// nobody would know: so the next instance fails the stream. The event ends with what the socket keeps after it.
+    pub fn reading(&self) -> Option<Vec<u8>> {
+        let reads = self.kind == Kind::Bidirectional && !self.is_over() && !self.is_busy();
+        reads.then(|| self.attachment(true))
     }
 
     /// Bytes of the client's stream of gRPC frames, cut anywhere (rule 21).

@@ -66,6 +66,8 @@ pub(super) struct Store {
     pub(super) version: u64,
     /// Entries in the journal that are live or dead, while it is loaded.
     entries: u64,
+    /// There is a stream in storage: there are tables.
+    pub(super) exists: bool,
     /// Something was written and no [`Action::Sync`](super::Action::Sync) asks for it yet.
     pub(super) wrote: bool,
 }
@@ -85,18 +87,24 @@ impl Store {
             Value::Null => Stored::Open,
             byes_at => Stored::Ended { byes_at: byes_at.uint8()?, watched: row[1].blob()? },
         };
-        Ok((Self { version, ..Self::default() }, stored))
+        Ok((Self { version, exists: true, ..Self::default() }, stored))
     }
 
     /// The stream begins.
     pub(super) fn open(&mut self, sql: &dyn Sql) -> Result<(), Fault> {
         migrate(sql, MIGRATIONS)?;
+        self.exists = true;
         let version = self.next();
         Ok(sql.run("INSERT INTO stream (id, version) VALUES (1, ?)", &[Param::Integer(version)])?)
     }
 
     /// The stream is over; `watched` is what the partitions are to be told at `byes_at`.
+    ///
+    /// A socket whose acceptance never became durable has nothing to end.
     pub(super) fn end(&mut self, sql: &dyn Sql, byes_at: Nanos, watched: &[u8]) -> Result<(), Fault> {
+        if !self.exists {
+            return Ok(());
+        }
         let version = self.next();
         Ok(sql.run(
             "UPDATE stream SET version = ?, byes_at = ?, watched = ?",
@@ -209,6 +217,9 @@ impl Store {
 
     /// Which partitions keep topics of the registrations.
     pub(super) fn partitions(&mut self, sql: &dyn Sql) -> Result<Vec<u32>, Fault> {
+        if !self.exists {
+            return Ok(Vec::new());
+        }
         let registry = self.registry(sql, &StoredPositions::default())?;
         let mut partitions: Vec<u32> = registry.iter().map(|(_, it)| it.partition).collect();
         partitions.sort_unstable();

@@ -305,6 +305,18 @@ fn a_stream_of_many_changes_keeps_a_journal_of_bounded_length() {
 }
 
 #[test]
+fn rule_1_a_socket_whose_acceptance_never_became_durable_is_failed() {
+    let mut world = World::open();
+    for table in ["stream", "blocks", "schema_migrations"] {
+        world.sql.run(&format!("DROP TABLE {table}"), &[]).unwrap();
+    }
+    world.restart();
+    assert_eq!(world.code(), Some(Code::Unavailable));
+    assert_eq!(world.faults, []);
+    assert!(world.deleted);
+}
+
+#[test]
 fn a_storage_that_fails_makes_the_stream_unavailable() {
     let mut world = World::open();
     world.sql.run("DROP TABLE blocks", &[]).unwrap();
@@ -313,4 +325,15 @@ fn a_storage_that_fails_makes_the_stream_unavailable() {
     assert_eq!(world.code(), Some(Code::Unavailable));
     assert_eq!(world.take(), [], "no Applied for what is not stored");
     assert_eq!(world.faults.len(), 1);
+}
+
+#[test]
+fn a_message_that_is_lost_with_the_instance_that_read_it_fails_the_stream() {
+    let mut world = current(1);
+    world.attachment = world.session.reading();
+    world.restart();
+    assert_eq!(world.code(), Some(Code::Unavailable));
+    let mut world = current(1);
+    world.update(2, &[(7, 0)], &[]);
+    assert_eq!(world.session.reading(), None, "it is busy already");
 }

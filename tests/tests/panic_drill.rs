@@ -79,6 +79,19 @@ async fn api_281_a_panic_fails_what_is_in_flight_and_nothing_else() {
     assert_eq!(drill.call("/partition/count").await.unwrap(), "[Integer(3)]");
 }
 
+/// Nobody writes to it any more, and its client would wait for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn api_281_an_answer_that_goes_on_breaks_off_with_the_memory_behind_it() {
+    let drill = Drill::start().await;
+    let raw = Raw::new(drill.workerd.url());
+    let mut open = tokio::spawn(async move { raw.send(Method::GET, "/session/", &[], "").await });
+    assert!(timeout(Duration::from_secs(2), &mut open).await.is_err(), "the answer does not go on");
+    assert_eq!(drill.call("/worker/panic").await, None);
+    let broken = timeout(AT_ONCE, open).await.expect("the answer hangs").unwrap();
+    assert!(broken.is_err(), "it ended as if it were whole: {broken:?}");
+    assert_eq!(drill.call("/worker/sound").await.as_deref(), Some("sound"));
+}
+
 /// A timer that a broken instance left behind fires into its successor.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_timer_of_a_broken_instance_breaks_nothing() {

@@ -58,6 +58,9 @@ function call(enter) {
   });
 }
 
+/** Methods of the Rust types that nobody calls from outside. */
+const NOT_EXPOSED = new Set(["constructor", "free", "finished"]);
+
 /** The Durable Object class around the Rust type `Inner`. */
 function durableObject(Inner) {
   class Outer extends DurableObject {
@@ -89,12 +92,17 @@ function durableObject(Inner) {
 
     static expose(method) {
       this.prototype[method] = function (...args) {
-        return this.#call(method, args);
+        const result = this.#call(method, args);
+        // An answer may go on after it was given: then the object is in flight until it has `finished`.
+        if (method === "fetch" && Inner.prototype.finished) {
+          result.then(() => this.#call("finished", [])).catch(() => {}); // who called hears of a failure of `fetch` itself
+        }
+        return result;
       };
     }
   }
   for (const method of Object.getOwnPropertyNames(Inner.prototype)) {
-    if (method !== "constructor" && method !== "free" && !method.startsWith("__")) Outer.expose(method);
+    if (!NOT_EXPOSED.has(method) && !method.startsWith("__")) Outer.expose(method);
   }
   return Outer;
 }

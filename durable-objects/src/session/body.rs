@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::channel::oneshot;
 use js_sys::{Promise, Uint8Array};
 use sealog_log::session::Status;
 use wasm_bindgen::JsValue;
@@ -25,14 +26,17 @@ pub enum BodyMode {
 pub(super) struct Body {
     writer: WritableStreamDefaultWriter,
     mode: BodyMode,
+    /// Dropped with the body.
+    _held: oneshot::Sender<()>,
 }
 
 impl Body {
-    /// A body, and the end of it that the client reads.
-    pub(super) fn new(mode: BodyMode) -> Result<(Self, ReadableStream), JsValue> {
+    /// A body, the end of it that the client reads, and what resolves when the body is dropped.
+    pub(super) fn new(mode: BodyMode) -> Result<(Self, ReadableStream, oneshot::Receiver<()>), JsValue> {
         let pipe = IdentityTransformStream::new()?;
         let writer = pipe.writable().get_writer()?;
-        Ok((Self { writer, mode }, pipe.readable()))
+        let (held, ended) = oneshot::channel();
+        Ok((Self { writer, mode, _held: held }, pipe.readable(), ended))
     }
 
     /// Writes one frame. What is returned resolves when the client has read it, as far as the platform shows, and is

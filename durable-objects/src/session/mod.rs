@@ -43,6 +43,13 @@ impl Session {
         open::answer(&shell, &request).await
     }
 
+    /// Resolves when the answer to [`Session::fetch`] has ended, and at once when that is a socket, which outlives memory.
+    /// The shim counts it as a call in flight: were the memory lost under an open body, its client would wait for nothing.
+    pub async fn finished(&self) {
+        let shell = Rc::clone(&self.0);
+        shell.finished().await;
+    }
+
     /// Runs one command: `push`, see `sealog_log::session`.
     #[allow(clippy::needless_pass_by_value)] // the platform hands it over
     pub fn call(&self, command: String, body: Vec<u8>) -> Vec<u8> {

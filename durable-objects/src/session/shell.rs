@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use futures::channel::oneshot;
 use js_sys::Promise;
 use sealog_log::session::{Action, Context, Session as Machine, Setup, Status};
 use sealog_log::{MILLISECOND, Nanos};
@@ -65,6 +66,8 @@ pub(super) struct Shell {
     output: RefCell<Output>,
     /// The machine of a static stream sets no alarm: one that rings is the shell's own.
     is_static: Cell<bool>,
+    /// Resolves with the end of the body; taken by who waits for it.
+    ended: RefCell<Option<oneshot::Receiver<()>>>,
     /// Calls that wait for a connection, or for another event to make them.
     calls: RefCell<VecDeque<Call>>,
     calling: Cell<usize>,
@@ -88,6 +91,7 @@ impl Shell {
             machine: RefCell::default(),
             output: RefCell::new(Output::None),
             is_static: Cell::default(),
+            ended: RefCell::default(),
             calls: RefCell::default(),
             calling: Cell::default(),
             wakes_at: Cell::default(),
@@ -118,12 +122,21 @@ impl Shell {
         let ctx = self.context();
         let (machine, actions) =
             Machine::open_static(&ctx, self.setup()?, request).map_err(Refusal::Request)?;
-        let (body, readable) = Body::new(mode).map_err(|error| platform(&error))?;
+        let (body, readable, ended) = Body::new(mode).map_err(|error| platform(&error))?;
         self.output.replace(Output::Body(body));
         self.is_static.set(true);
+        self.ended.replace(Some(ended));
         self.machine.replace(Some(machine));
         self.settle(&Budget::new(), actions);
         Ok(readable)
+    }
+
+    /// Waits for the end of a static stream's body.
+    pub(super) async fn finished(&self) {
+        let ended = self.ended.take();
+        if let Some(ended) = ended {
+            let _ = ended.await; // it is never sent: the sender is dropped
+        }
     }
 
     fn check_unused(&self) -> Result<(), Failure> {
@@ -277,11 +290,15 @@ impl Shell {
             Action::Sync { number } => {
                 self.state.wait_until(Rc::clone(self).sync(budget.clone(), number));
             }
-            Action::Finish(status) => match &*self.output.borrow() {
-                Output::Socket(socket) => socket.finish(&status),
-                Output::Body(body) => body.finish(&status),
-                Output::None => {}
-            },
+            Action::Finish(status) => {
+                if let Output::Socket(socket) = &*self.output.borrow() {
+                    socket.finish(&status);
+                    return;
+                }
+                if let Output::Body(body) = self.output.replace(Output::None) {
+                    body.finish(&status);
+                }
+            }
             Action::Delete => self.storage.delete(),
             Action::Report(fault) => console_error!("session: {fault}; the stream ends"),
         }

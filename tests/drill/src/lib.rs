@@ -1,11 +1,12 @@
 //! A worker that breaks on demand, with object classes of the same names as the real one. The path of a request says where
-//! and how: `/worker/HOW`, `/sequencer/HOW` or `/partition/HOW`.
+//! and how: `/worker/HOW`, `/sequencer/HOW` or `/partition/HOW`; `/session/` gives an answer that goes on.
 
-use std::time::Duration;
+use std::{cell::RefCell, time::Duration};
 
+use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{
-    Context, Delay, DurableObject, Env, Request, Response, Result, SqlStorage, State, durable_object, event,
-    wasm_bindgen_futures::spawn_local,
+    Context, Delay, DurableObject, Env, Request, Response, ResponseBody, Result, SqlStorage, State,
+    durable_object, event, wasm_bindgen_futures::spawn_local, web_sys::TransformStream,
 };
 
 /// How long a slow call takes: longer than any test waits for it.
@@ -22,6 +23,7 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
     let binding = match place {
         "sequencer" => "SEQUENCER",
         "partition" => "LOG_PARTITION",
+        "session" => "SESSION",
         "worker" => return break_down(how).await,
         _ => return Response::ok("grpc-status: 0"), // the health check at the start
     };
@@ -88,18 +90,30 @@ impl DurableObject for Directory {
     }
 }
 
-/// The drill has no use for it; the deployment names it.
+/// Gives answers that go on.
 #[derive(Debug)]
 #[durable_object(fetch)]
-pub struct Session;
+pub struct Session(RefCell<Option<TransformStream>>);
 
 impl DurableObject for Session {
     fn new(_state: State, _env: Env) -> Self {
-        Self
+        Self(RefCell::default())
     }
 
+    /// A body that stays open: its other end is held, and nothing is written.
     async fn fetch(&self, _request: Request) -> Result<Response> {
-        Response::error("nothing is here", 404)
+        let pipe = TransformStream::new()?;
+        let body = pipe.readable();
+        self.0.replace(Some(pipe));
+        Response::from_body(ResponseBody::Stream(body))
+    }
+}
+
+#[wasm_bindgen]
+impl Session {
+    /// When the body has ended: never, as far as a test can wait.
+    pub async fn finished(&self) {
+        Delay::from(SLOW).await;
     }
 }
 

@@ -12,8 +12,11 @@ async fn demo(arguments: &[&str]) -> Output {
 #[tokio::test]
 async fn two_people_chat_as_often_as_one_likes() {
     let backend = Backend::start(&[]).await;
-    for _ in 0..2 {
-        let output = demo(&["--url", backend.url()]).await;
+    for (more, over) in
+        [(None, "over Subscribe\n"), (Some("--static"), "over SubscribeStatic\n"), (None, "over Subscribe\n")]
+    {
+        let arguments: Vec<_> = ["--url", backend.url()].into_iter().chain(more).collect();
+        let output = demo(&arguments).await;
         let (said, errors) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{said}\n{errors}");
@@ -24,7 +27,8 @@ async fn two_people_chat_as_often_as_one_likes() {
         }
         assert!(said.contains("REASON_HANDLE_TAKEN"), "{said}");
         assert_eq!(said.matches("inbox by ").count(), 2, "{said}");
-        assert!(said.contains("20 messages were sent, read in order and decrypted"), "{said}");
+        assert_eq!(said.matches(over).count(), 2, "{said}");
+        assert!(said.contains("20 messages were sent, delivered in order and decrypted"), "{said}");
     }
 }
 

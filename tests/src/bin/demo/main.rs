@@ -1,7 +1,9 @@
-//! Two people register, find each other and chat through a running backend: `demo [--url URL]`.
+//! Two people register, find each other and chat through a running backend: `demo [--url URL] [--static]`.
 //!
 //! Everything is real: wallets and installations with keys, MLS objects by openmls, the calls by tonic over gRPC-Web. Each run makes new people, so
 //! that it can be repeated against the same backend.
+
+mod follow;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,24 +14,26 @@ use sealog_proto::associations::IdentifierKind;
 use sealog_proto::backend::{
     ClientEnvelope, ServerEnvelope, client_envelope::Payload, publish_error::Reason, welcome_message,
 };
-use sealog_proto::{Topic, health::health_check_response::ServingStatus};
+use sealog_proto::health::health_check_response::ServingStatus;
 use sealog_tests::client::{Client, failure, id_of, sequence_id};
 use sealog_tests::fixtures::{Heard, Member, Person, hex, random};
 use tokio::time::{Instant, sleep};
 
+use follow::{Follower, Kind};
+
 const DEFAULT_URL: &str = "http://127.0.0.1:8787";
-const USAGE: &str = "usage: demo [--url URL]    (the default is http://127.0.0.1:8787)";
+const USAGE: &str = "usage: demo [--url URL] [--static]
+  --url URL   of the backend; the default is http://127.0.0.1:8787
+  --static    both follow their topics over SubscribeStatic instead of Subscribe";
 /// Messages that each person sends.
 const ROUNDS: usize = 10;
-/// Envelopes per page, small so that a history takes several pages.
-const PAGE: u32 = 4;
 /// How long an address may take to resolve, once its update is stored.
 const LOOKUP_LAG: Duration = Duration::from_secs(10);
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let url = match url_from_arguments() {
-        Ok(Some(url)) => url,
+    let (url, kind) = match arguments() {
+        Ok(Some(arguments)) => arguments,
         Ok(None) => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -39,7 +43,7 @@ async fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(&url).await {
+    match run(&url, kind).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("\ndemo failed: {error:#}");
@@ -48,21 +52,22 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The backend's URL; `None` when help was asked for.
-fn url_from_arguments() -> anyhow::Result<Option<String>> {
-    let mut url = DEFAULT_URL.to_owned();
+/// The backend's URL, and how to follow topics; `None` when help was asked for.
+fn arguments() -> anyhow::Result<Option<(String, Kind)>> {
+    let (mut url, mut kind) = (DEFAULT_URL.to_owned(), Kind::Bidirectional);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--url" => url = arguments.next().context("--url needs a URL")?,
+            "--static" => kind = Kind::Static,
             "-h" | "--help" => return Ok(None),
             other => bail!("unknown argument `{other}`"),
         }
     }
-    Ok(Some(url))
+    Ok(Some((url, kind)))
 }
 
-async fn run(url: &str) -> anyhow::Result<()> {
+async fn run(url: &str, kind: Kind) -> anyhow::Result<()> {
     let client = Client::new(url)?;
     check_health(&client, url).await?;
 
@@ -102,6 +107,11 @@ async fn run(url: &str) -> anyhow::Result<()> {
     let package = newest_key_package(&client, &alice, &bob).await?;
     say("openmls checked its signatures and its lifetime");
 
+    let over = if kind == Kind::Static { "SubscribeStatic" } else { "Subscribe" };
+    step(&format!("Bob waits for Welcomes, over {over}"));
+    let mut bob_hears = Follower::open(url, kind, bob.welcome_topic(), 0).await?;
+    say("the stream has started");
+
     step("Alice creates a group and adds Bob");
     let mut alice_seat = alice.create_group(ENCRYPTED)?;
     say(format!("the group's id is {}", short(alice_seat.group_id())));
@@ -110,28 +120,28 @@ async fn run(url: &str) -> anyhow::Result<()> {
     say(format!("commit and Welcome are stored together, as envelopes {} and {}", ids[0], ids[1]));
     alice_seat.confirm()?;
 
-    step("Bob looks for Welcomes and joins");
-    let mut bob_seat = join(&client, &bob).await?;
+    step("Bob hears of the Welcome and joins");
+    let mut bob_seat = join(&mut bob_hears, &bob).await?;
     ensure!(bob_seat.topic() == alice_seat.topic(), "Bob joined another group than Alice created");
     say(format!("Bob is in the group, epoch {}", bob_seat.epoch()));
 
-    // Alice has processed her own commit, and Bob starts in the epoch that it made: both read on from there.
-    let (mut alice_at, mut bob_at) = (ids[0], ids[0]);
-    step(&format!("Ten messages each way, {PAGE} envelopes to a page"));
+    // Alice has processed her own commit, and Bob starts in the epoch that it made: both follow the group from there.
+    bob_hears.add(bob_seat.topic(), ids[0]).await?;
+    let mut alice_hears = Follower::open(url, kind, alice_seat.topic(), ids[0]).await?;
+    step(&format!("{ROUNDS} messages each way; both follow the group over {over}"));
     for round in 1..=ROUNDS {
         let text = format!("Hello Bob, this is number {round}.");
         let id = publish(&client, vec![alice_seat.say(&text)?]).await?[0];
         say(format!("Alice sends, envelope {id}: {text}"));
-    }
-    hear_all(&client, &mut bob_seat, "Bob", "Hello Bob", &mut bob_at).await?;
-    for round in 1..=ROUNDS {
+        hear(&mut bob_hears, &mut bob_seat, "Bob", &text).await?;
+
         let text = format!("Hello Alice, number {round} back to you.");
         let id = publish(&client, vec![bob_seat.say(&text)?]).await?[0];
         say(format!("Bob sends, envelope {id}: {text}"));
+        hear(&mut alice_hears, &mut alice_seat, "Alice", &text).await?;
     }
-    hear_all(&client, &mut alice_seat, "Alice", "Hello Alice", &mut alice_at).await?;
 
-    println!("\nDone: {} messages were sent, read in order and decrypted.", 2 * ROUNDS);
+    println!("\nDone: {} messages were sent, delivered in order and decrypted.", 2 * ROUNDS);
     Ok(())
 }
 
@@ -244,59 +254,30 @@ async fn newest_key_package(client: &Client, reader: &Person, owner: &Person) ->
     Ok(package)
 }
 
-async fn join<'p>(client: &Client, person: &'p Person) -> anyhow::Result<Member<'p>> {
-    let found = client.read(&person.welcome_topic(), 0).await.map_err(plain).context("a Query failed")?;
-    let [found] = found.as_slice() else { bail!("{} Welcomes instead of one", found.len()) };
-    say(format!("{} found a Welcome, envelope {}", person.name(), id_of(found)));
-    let Some(Payload::WelcomeMessage(welcome)) = payload(found) else { bail!("not a Welcome") };
+async fn join<'p>(hears: &mut Follower, person: &'p Person) -> anyhow::Result<Member<'p>> {
+    let found = hears.next().await?;
+    say(format!("{} hears of a Welcome, envelope {}", person.name(), id_of(&found)));
+    let Some(Payload::WelcomeMessage(welcome)) = payload(&found) else { bail!("not a Welcome") };
     let Some(welcome_message::Version::V1(v1)) = &welcome.version else { bail!("not an inline Welcome") };
     person.join(&v1.data, ENCRYPTED).context("openmls refused the Welcome")
 }
 
-/// Reads the group from `position` page by page, and expects the other person's messages in their order.
-async fn hear_all(
-    client: &Client,
-    seat: &mut Member<'_>,
-    who: &str,
-    greeting: &str,
-    position: &mut u64,
-) -> anyhow::Result<()> {
-    let topic: Topic = seat.topic();
-    let mut heard = 0;
+/// Waits for the other person's next message, which must be the one that they just sent.
+async fn hear(hears: &mut Follower, seat: &mut Member<'_>, who: &str, expected: &str) -> anyhow::Result<()> {
     loop {
-        let page = client
-            .query(&[(topic.clone(), *position)], PAGE)
-            .await
-            .map_err(plain)
-            .context("a Query failed")?;
-        for envelope in &page.envelopes {
-            let id = id_of(envelope);
-            ensure!(id > *position, "envelope {id} came after envelope {position}");
-            *position = id;
-            let Some(Payload::GroupMessage(message)) = payload(envelope) else {
-                bail!("not a group message")
-            };
-            let heard_now =
-                seat.hear(&message.data).with_context(|| format!("envelope {id} does not decrypt"))?;
-            let Heard::Text(text) = heard_now else { continue }; // one's own message, come back
-            heard += 1;
-            ensure!(text.starts_with(greeting) && number_in(&text) == Some(heard), "out of order: {text}");
-            say(format!("{who} reads envelope {id}: {text}"));
-        }
-        if !page.continuation.unwrap_or_default().has_more {
-            break;
-        }
+        let envelope = hears.next().await?;
+        let id = id_of(&envelope);
+        let Some(Payload::GroupMessage(message)) = payload(&envelope) else { bail!("not a group message") };
+        let heard = seat.hear(&message.data).with_context(|| format!("envelope {id} does not decrypt"))?;
+        let Heard::Text(text) = heard else { continue }; // one's own message, come back
+        ensure!(text == expected, "out of order: {text}");
+        say(format!("{who} reads envelope {id}: {text}"));
+        return Ok(());
     }
-    ensure!(heard == ROUNDS, "{who} read {heard} messages instead of {ROUNDS}");
-    Ok(())
 }
 
 fn payload(envelope: &ServerEnvelope) -> Option<&Payload> {
     envelope.envelope.as_ref()?.payload.as_ref()
-}
-
-fn number_in(text: &str) -> Option<usize> {
-    text.split(|c: char| !c.is_ascii_digit()).find_map(|digits| digits.parse().ok())
 }
 
 /// Code and message of a status, without its headers.

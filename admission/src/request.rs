@@ -24,13 +24,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use prost::{Message, length_delimiter_len};
-use sealog_proto::backend::ClientEnvelope;
 use sealog_proto::backend::publish_error::Reason;
+use sealog_proto::backend::{ClientEnvelope, client_envelope::Payload};
 use sealog_proto::canonical::{Canonical, Hash};
 use sealog_proto::status::PublishFailure;
 use sealog_proto::{Kind, Topic, wire};
 
-use crate::{Admitted, Rejection, Route, route};
+use crate::{Admitted, Rejection, Route, identity, route};
 
 /// Field numbers of the messages that are walked here.
 mod field {
@@ -53,6 +53,8 @@ pub struct PublishLimits {
     pub max_publish_topics: usize,
     /// Actions of one identity update. Each needs a signature at least, so this is `MAX_SIGNATURES_PER_UPDATE`.
     pub max_update_actions: usize,
+    /// `erc_6492` signatures of one identity update.
+    pub max_wallet_signatures: usize,
 }
 
 impl Default for PublishLimits {
@@ -63,6 +65,7 @@ impl Default for PublishLimits {
             max_response_bytes: 25 << 20,
             max_publish_topics: 1_000,
             max_update_actions: 1_000,
+            max_wallet_signatures: 100,
         }
     }
 }
@@ -169,6 +172,9 @@ impl<'a> Reading<'a> {
             return Err(Rejection::EnvelopeTooLong { actual, max });
         }
         let Route { topic, is_commit_or_proposal } = route(envelope)?;
+        if let Some(Payload::IdentityUpdate(update)) = &envelope.payload {
+            identity::check_wallet_signatures(update, self.limits.max_wallet_signatures)?;
+        }
         self.response_len += min_meta_len(&topic);
         let (topic, is_new_topic) = self.intern(topic);
         if self.is_refused() {

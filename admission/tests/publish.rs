@@ -5,7 +5,10 @@ mod support;
 use bytes::Bytes;
 use prost::Message;
 use sealog_admission::{Publish, PublishLimits, PublishRefusal, read_publish};
-use sealog_proto::associations::{IdentityAction, IdentityUpdate};
+use sealog_proto::associations::{
+    IdentityAction, IdentityUpdate, RevokeAssociation, Signature, SmartContractWalletSignature,
+    identity_action::Kind, signature,
+};
 use sealog_proto::backend::publish_error::Reason;
 use sealog_proto::backend::welcome_message::{Version, WelcomePointer};
 use sealog_proto::backend::{
@@ -191,6 +194,25 @@ fn api_223_distinct_topics_are_counted_once() {
     let group = [group_message(private_message(&[1; 16], 1)), commit_log_entry(&[1; 16], 1)];
     let limits = PublishLimits { max_publish_topics: 1, ..Default::default() };
     refused(read(&group, &limits), None, Reason::TooLarge);
+}
+
+/// In the table of bounds, which holds duplicates too: so it is judged before anything is asked of the store.
+#[test]
+fn api_222_an_update_has_a_bound_of_contract_wallets() {
+    let signature =
+        Signature { signature: Some(signature::Signature::Erc6492(SmartContractWalletSignature::default())) };
+    let revoke = RevokeAssociation { member_to_revoke: None, recovery_identifier_signature: Some(signature) };
+    let action = IdentityAction { kind: Some(Kind::Revoke(revoke)) };
+    let update = |signatures: usize| {
+        envelope(Payload::IdentityUpdate(IdentityUpdate {
+            actions: vec![action.clone(); signatures],
+            client_timestamp_ns: 0,
+            inbox_id: INBOX.to_owned(),
+        }))
+    };
+    let limits = PublishLimits { max_wallet_signatures: 3, ..Default::default() };
+    read(&[update(3)], &limits).expect("at the bound");
+    refused(read(&[update(4)], &limits), Some(0), Reason::TooLarge);
 }
 
 #[test]

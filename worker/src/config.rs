@@ -77,7 +77,8 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bounds of a publish: `MAX_ENVELOPE_BYTES`, `MAX_REQUEST_BYTES`, `MAX_RESPONSE_BYTES`, `MAX_PUBLISH_TOPICS`,
-    /// `MAX_SIGNATURES_PER_UPDATE`. The two in the middle are those of every request.
+    /// `MAX_SIGNATURES_PER_UPDATE`, `MAX_SCW_SIGNATURES`. `MAX_REQUEST_BYTES` and `MAX_RESPONSE_BYTES` are those of every
+    /// request, `MAX_SCW_SIGNATURES` is also that of a call that verifies some.
     pub publish: PublishLimits,
     /// `MAX_QUERY_TOPICS`: entries of a Query.
     pub max_query_topics: usize,
@@ -91,8 +92,6 @@ pub struct Limits {
     pub max_newest_full_topics: usize,
     /// `MAX_LOOKUP_IDENTIFIERS`: entries of a `GetInboxIds`.
     pub max_lookup_identifiers: usize,
-    /// `MAX_SCW_SIGNATURES`: smart-contract-wallet signatures in one identity update, or to verify in one call.
-    pub max_scw_signatures: usize,
     /// `MAX_IDENTITY_ENTRIES`: identity updates of one inbox (API-234).
     pub max_identity_entries: u64,
     /// `MAX_SIGNATURES_PER_REQUEST`: signatures that one Publish makes us verify, over all its envelopes.
@@ -197,6 +196,7 @@ impl Settings {
             max_response_bytes: self.bytes("MAX_RESPONSE_BYTES", 26_214_400)?,
             max_publish_topics: self.count("MAX_PUBLISH_TOPICS", 1_000)?,
             max_update_actions: self.count("MAX_SIGNATURES_PER_UPDATE", 1_000)?,
+            max_wallet_signatures: self.count("MAX_SCW_SIGNATURES", 100)?,
         };
         check_envelope_fits(&publish)?;
         let limits = Limits {
@@ -207,7 +207,6 @@ impl Settings {
             max_newest_metadata_topics: self.count("MAX_NEWEST_METADATA_TOPICS", 1_000)?,
             max_newest_full_topics: self.count("MAX_NEWEST_FULL_TOPICS", 100)?,
             max_lookup_identifiers: self.count("MAX_LOOKUP_IDENTIFIERS", 250)?,
-            max_scw_signatures: self.count("MAX_SCW_SIGNATURES", 100)?,
             max_identity_entries: self.limit("MAX_IDENTITY_ENTRIES", 256, MAX_COUNT)?.into(),
             max_signatures_per_request: self.count("MAX_SIGNATURES_PER_REQUEST", 5_000)?,
         };
@@ -267,7 +266,6 @@ mod tests {
         assert_eq!(config.limits.max_lookup_identifiers, 250);
         assert_eq!(config.limits.max_identity_entries, 256);
         assert_eq!(config.handles, Handles { on: true, min_name_length: 3 });
-        assert_eq!(config.limits.max_scw_signatures, 100);
         assert_eq!(config.chains, Chains::default());
         assert_eq!(config.chain_timeout, Duration::from_secs(5));
         assert_eq!(config.max_publish_duration, Duration::from_secs(10));

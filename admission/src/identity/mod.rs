@@ -32,6 +32,7 @@ pub use facts::FoldError;
 pub use freshness::Block;
 pub use identifier::Identifier;
 pub use lookup::{LookupError, LookupKey, lookup_key};
+pub(crate) use plan::check_wallet_signatures;
 pub use plan::{Plan, Rules, plan};
 pub use rejection::IdentityRejection;
 pub use signature::{Evidence, INSTALLATION_CONTEXT, SignedText, WalletQuestion, verify};

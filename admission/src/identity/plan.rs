@@ -1,6 +1,6 @@
 //! The first phase: everything that the update alone decides.
 
-use sealog_proto::associations::{IdentityUpdate, signature};
+use sealog_proto::associations::{IdentityUpdate, Signature, signature};
 
 use super::signature::{Form, SignedText};
 use super::state::Verified;
@@ -85,15 +85,20 @@ pub fn plan(update: &IdentityUpdate, rules: &Rules) -> Result<Plan, Rejection> {
 }
 
 fn check_bounds(update: &IdentityUpdate, rules: &Rules) -> Result<(), IdentityRejection> {
-    let Rules { max_signatures, max_wallet_signatures, .. } = *rules;
-    if structure::carried(update).count() > max_signatures {
-        return Err(IdentityRejection::TooManySignatures { max: max_signatures });
+    let max = rules.max_signatures;
+    if structure::carried(update).count() > max {
+        return Err(IdentityRejection::TooManySignatures { max });
     }
-    let is_wallet = |carried: &&sealog_proto::associations::Signature| {
-        matches!(carried.signature, Some(signature::Signature::Erc6492(_)))
-    };
-    if structure::carried(update).filter(is_wallet).count() > max_wallet_signatures {
-        return Err(IdentityRejection::TooManyWalletSignatures { max: max_wallet_signatures });
+    check_wallet_signatures(update, rules.max_wallet_signatures)
+}
+
+/// The bound on `erc_6492` signatures in one update. The contract has it in the table of bounds (section 7), so that a
+/// duplicate is held to it too (API-222), unlike to everything else that [`plan`] checks.
+pub(crate) fn check_wallet_signatures(update: &IdentityUpdate, max: usize) -> Result<(), IdentityRejection> {
+    let is_wallet =
+        |carried: &&Signature| matches!(carried.signature, Some(signature::Signature::Erc6492(_)));
+    if structure::carried(update).filter(is_wallet).count() > max {
+        return Err(IdentityRejection::TooManyWalletSignatures { max });
     }
     Ok(())
 }

@@ -126,7 +126,7 @@ fn open(
     }
     let rules = Rules {
         max_signatures: limits.publish.max_update_actions.min(work.left),
-        max_wallet_signatures: limits.max_scw_signatures,
+        max_wallet_signatures: limits.publish.max_wallet_signatures,
         handles: config.handles.on,
     };
     let plan = identity::plan(&decoded(envelope), &rules)?;

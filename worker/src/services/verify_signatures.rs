@@ -28,7 +28,7 @@ const SIGNATURES: u32 = 1;
 
 pub(super) async fn serve(deployment: &Deployment, message: Bytes) -> Result<Answer, Status> {
     let limits = &deployment.config.limits;
-    let entries = read(message, limits.max_scw_signatures)?;
+    let entries = read(message, limits.publish.max_wallet_signatures)?;
     let verdicts = verdicts(&deployment.verifier, &entries).await?;
     let responses = verdicts.into_iter().map(response).collect();
     let answer = VerifySmartContractWalletSignaturesResponse { responses };

@@ -9,18 +9,40 @@ use sealog_proto::internal::{SessionAttachment, StoredPositions, session_attachm
 use super::bucket::Bucket;
 use super::ending::Watched;
 use super::output::{Output, Ping};
-use super::partial::Partial;
+use super::partial::{HEADER, MAX_TAIL, Partial};
 use super::registry::Registry;
 use super::{Phase, Session, Small};
+use crate::Nanos;
 
 /// Another format is not understood: the stream is failed, and the client resumes.
 const FORMAT: u32 = 1;
 /// What is used of the 16 KiB that the platform takes.
 pub(super) const MAX_ATTACHMENT: usize = 13 << 10;
 
-/// Reads an attachment; `None` when it is none of this format.
+/// Counts and times that are still exact in any number format, and far from overflowing.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+
+/// Reads an attachment; `None` when it is none that an instance of this format can have left.
 pub(super) fn read(bytes: &[u8]) -> Option<SessionAttachment> {
-    SessionAttachment::decode(bytes).ok().filter(|attachment| attachment.format == FORMAT)
+    SessionAttachment::decode(bytes).ok().filter(|it| it.format == FORMAT && is_sound(it))
+}
+
+fn is_sound(it: &SessionAttachment) -> bool {
+    let counts = [it.next_number, it.nonce, it.sent].iter().all(|count| *count < MAX_NUMBER)
+        && it.ordinal < u32::MAX
+        && it.next_slot < u32::MAX
+        && it.acked <= it.sent;
+    let is_time = |time: Nanos| i64::try_from(time).is_ok();
+    let ping = it.ping.as_ref();
+    let times = is_time(it.last_frame) && ping.is_none_or(|ping| is_time(ping.at));
+    let ping = ping.is_none_or(|ping| it.acked <= ping.sent && ping.sent <= it.sent);
+    let came = it.partial_stored.saturating_add(it.partial.len() as u64);
+    let partial = if it.partial_length == 0 {
+        it.partial_stored == 0 && it.partial.len() < HEADER
+    } else {
+        it.partial.len() <= MAX_TAIL && came < it.partial_length && it.partial_length < MAX_NUMBER
+    };
+    counts && times && ping && partial
 }
 
 impl Session {

@@ -109,6 +109,28 @@ fn trap_14_behind_and_quiet_asks_for_the_heads_after_waking() {
 }
 
 #[test]
+fn rule_20_a_push_may_overtake_the_answer_to_a_sync() {
+    let mut world = World::open();
+    for _ in 0..4 {
+        world.store_of(1, 1_500_000);
+    }
+    world.update(1, &[(1, 0), (2, 0)], &[]);
+    world.control();
+    while !world.pulls.is_empty() {
+        world.pull();
+    }
+    world.sync();
+    world.restart();
+    let sync = world.controls.pop_front().unwrap();
+    let heads = world.answer_control(&sync);
+    world.take();
+    let id = world.publish(2, 1);
+    assert_eq!(world.rows(), [(2, id)]);
+    world.control_reply(&sync, Some(&heads));
+    assert_eq!(world.code(), None, "the heads are older, and none fell");
+}
+
+#[test]
 fn trap_14_an_answer_to_an_earlier_waking_is_void() {
     let mut world = World::open();
     for _ in 0..4 {

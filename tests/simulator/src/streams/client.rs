@@ -49,6 +49,8 @@ pub(super) struct Stream {
     /// The Ping that is not answered yet.
     pub(super) ping: Option<u64>,
     pub(super) half_closed: bool,
+    /// The first Update, while there is no socket yet.
+    pub(super) first: Bytes,
     pub(super) envelopes: u64,
     pub(super) applied: u64,
 }

@@ -27,6 +27,8 @@ pub(super) enum Out {
     },
     /// The answer to a partition's call of this name.
     Push(u64, PushReply),
+    /// The answer to the client's handshake, which leaves when the acceptance is durable.
+    Upgraded,
     Frame(Bytes),
     Finish(Status),
     Synced(u64),
@@ -66,7 +68,9 @@ pub(super) struct Host {
     pub(super) socket: Option<Vec<u8>>,
     /// Calls and timers that are pending: the platform does not hibernate the object meanwhile.
     pub(super) pending: usize,
-    /// The body broke off, and its client does not know yet.
+    /// The client has its socket.
+    pub(super) upgraded: bool,
+    /// The body, or the handshake, broke off, and the client does not know yet.
     pub(super) cut: bool,
     /// The stream's end was said.
     pub(super) finished: Option<Status>,
@@ -80,6 +84,7 @@ impl Host {
             object: Object::new(skew),
             socket: None,
             pending: 0,
+            upgraded: false,
             cut: false,
             finished: None,
         }
@@ -134,7 +139,7 @@ impl Host {
         {
             *kept = super::mutation::attach(run, kept, bytes);
         }
-        let mut reply = None;
+        let mut reply = matches!(input, Input::Accept).then_some(Out::Upgraded);
         actions.extend(match input {
             Input::Accept => session.accept(&ctx),
             Input::Start => session.start(&ctx),
@@ -242,8 +247,8 @@ impl Host {
     pub(super) fn lose(&mut self, run: &mut Run) {
         self.object.lose(run);
         self.pending = 0;
-        if self.is_static {
-            self.socket = None; // a body does not outlive the memory behind it
+        if self.is_static || !self.upgraded {
+            self.socket = None; // neither a body nor a handshake outlives the memory behind it
             self.cut = true;
         }
     }

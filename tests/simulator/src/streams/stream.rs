@@ -144,10 +144,19 @@ impl World {
             let asked = self.slots[slot].session.open_static(&mut self.run, request);
             return self.carry_on(slot, asked);
         }
+        self.with_stream(slot, |stream, view| {
+            stream.first = stream.update(&view, view.topics, adds, Vec::new());
+        });
         self.session(slot, session::Input::Accept);
+    }
+
+    /// The client has its socket: it sends its header block, and its first Update.
+    pub(super) fn upgraded(&mut self, slot: usize) {
+        let it = &mut self.slots[slot];
+        it.session.upgraded = true;
+        let Some(stream) = &mut it.stream else { return };
+        let update = std::mem::take(&mut stream.first);
         self.up_soon(slot, Up::Start);
-        let update =
-            self.with_stream(slot, |stream, view| stream.update(&view, view.topics, adds, Vec::new()));
         self.up_soon(slot, Up::Data(update));
     }
 
@@ -180,7 +189,7 @@ impl World {
     fn use_stream(&mut self, slot: usize) {
         let person = self.slots[slot].person;
         let Some(stream) = &self.slots[slot].stream else { return };
-        if stream.half_closed {
+        if stream.half_closed || !(stream.is_static || self.slots[slot].session.upgraded) {
             return;
         }
         match (stream.is_static, self.run.random.below(20)) {

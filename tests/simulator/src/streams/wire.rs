@@ -108,6 +108,7 @@ impl World {
                 self.call(Node::Session(slot), what, &Ask::Pull(partition, request), deadline);
             }
             session::Out::Push(call, reply) => self.answer(call, Answer::Push(reply)),
+            session::Out::Upgraded => self.upgraded(slot),
             session::Out::Frame(frame) => self.frame_leaves(slot, frame),
             session::Out::Finish(status) => {
                 self.run.trace(|| format!("Session({slot}) ends: {status:?}"));

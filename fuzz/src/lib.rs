@@ -3,4 +3,5 @@
 pub mod admission;
 pub mod identity;
 pub mod chain;
+pub mod session;
 pub mod transport;

@@ -99,7 +99,6 @@ impl Session {
 
     /// The next Update's turn. What is judged against the registrations is judged here.
     pub(super) fn take_update(&mut self, turn: &mut Turn<'_>, update: Update) -> Result<(), Stop> {
-        self.registry(turn)?;
         let partitions = self.setup.partitions;
         self.small.ordinal += 1;
         let generation = self.small.ordinal;

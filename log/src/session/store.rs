@@ -123,8 +123,8 @@ impl Store {
         self.entries += (added.len() + removed.len()) as u64;
         let live = registry.len() as u64;
         if self.entries > 2 * live + MIN_DEAD {
-            sql.run("DELETE FROM blocks WHERE kind = ?", &[Param::Integer(UPDATE)])?;
             self.entries = live;
+            self.remove(sql, UPDATE)?;
             return self.add_registrations(sql, registry.iter(), &[]);
         }
         let added = added.iter().filter_map(|key| Some((key, registry.get(key)?)));
@@ -161,7 +161,7 @@ impl Store {
 
     /// Positions of all registrations that have moved, in place of the ones stored before.
     pub(super) fn checkpoint(&mut self, sql: &dyn Sql, registry: &Registry) -> Result<(), Fault> {
-        sql.run("DELETE FROM blocks WHERE kind = ?", &[Param::Integer(CHECKPOINT)])?;
+        self.remove(sql, CHECKPOINT)?;
         let moved: Vec<_> = registry
             .iter()
             .filter(|(_, it)| it.position != it.cursor)
@@ -239,9 +239,13 @@ impl Store {
             frame.extend_from_slice(&row[0].blob()?);
             Ok(ControlFlow::Continue(()))
         })?;
-        sql.run("DELETE FROM blocks WHERE kind = ?", kind)?;
-        // The newest row may be gone.
+        self.remove(sql, PARTIAL)
+    }
+
+    /// Removes all blocks of a kind. The newest may be among them, and the version must not fall.
+    fn remove(&mut self, sql: &dyn Sql, kind: i64) -> Result<(), Fault> {
         let version = self.next();
+        sql.run("DELETE FROM blocks WHERE kind = ?", &[Param::Integer(kind)])?;
         Ok(sql.run("UPDATE stream SET version = ?", &[Param::Integer(version)])?)
     }
 

@@ -339,6 +339,31 @@ fn rule_1_a_socket_whose_acceptance_never_became_durable_is_failed() {
 }
 
 #[test]
+fn a_stream_whose_topics_are_all_removed_sleeps_and_goes_on() {
+    // With positions that were stored, with positions that are to be stored, and without any.
+    for (stored, moved) in [(0, 0), (900, 0), (900, 900), (0, 900)] {
+        let mut world = current(1_200);
+        for (topics, pause) in [(stored, 5 * SECOND), (moved, 0)] {
+            for topic in 0..topics {
+                world.publish(topic, 1);
+            }
+            world.pass(pause);
+            world.sync();
+        }
+        world.take();
+        world.update(2, &[], &(0..1_200).collect::<Vec<_>>());
+        world.run();
+        assert_eq!(world.take(), [Got::Applied(2, vec![])]);
+        world.pass(5 * SECOND);
+        world.sync();
+        let row = world.sql.first("SELECT count(*) FROM blocks", &[]).unwrap().unwrap();
+        assert!(row[0].integer().unwrap() <= 1, "the journal is rewritten, and empty");
+        world.restart();
+        assert_eq!(world.finished, None, "{stored} {moved}");
+    }
+}
+
+#[test]
 fn a_storage_that_fails_makes_the_stream_unavailable() {
     let mut world = World::open();
     world.sql.run("DROP TABLE blocks", &[]).unwrap();

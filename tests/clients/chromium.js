@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const FLAGS = ["--headless=new", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage", "--remote-debugging-port=0"];
 
@@ -72,11 +73,15 @@ class Browser {
   async open(url) {
     const { targetId } = await this.command("Target.createTarget", { url });
     const { sessionId } = await this.command("Target.attachToTarget", { targetId, flatten: true });
-    return async (expression) => {
+    const evaluate = async (expression) => {
       const params = { expression, awaitPromise: true, returnByValue: true };
       const { result, exceptionDetails } = await this.command("Runtime.evaluate", params, sessionId);
       if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
       return result.value;
     };
+    // The target begins with an empty page, and forgets what was done in it.
+    const loaded = 'location.href !== "about:blank" && document.readyState === "complete"';
+    while (!(await evaluate(loaded).catch(() => false))) await sleep(20);
+    return evaluate;
   }
 }

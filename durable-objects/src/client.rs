@@ -34,6 +34,16 @@ const STORE_DEADLINE: Nanos = 10 * SECOND;
 /// Attempts at a call whose object went away under it (a deploy, a move, a panic). Every command is safe to repeat.
 const ATTEMPTS: u32 = 3;
 
+thread_local! {
+    /// Calls of everybody who ran in this isolate, by command.
+    static CALLS: RefCell<BTreeMap<&'static str, u64>> = RefCell::default();
+}
+
+/// Calls to objects so far, by command: those of the worker and of all objects that ran in this isolate.
+pub fn isolate_calls() -> BTreeMap<&'static str, u64> {
+    CALLS.with_borrow(BTreeMap::clone)
+}
+
 /// The objects of the deployment.
 #[derive(Debug)]
 pub struct Objects {
@@ -70,6 +80,7 @@ impl Objects {
 
     fn count(&self, command: &'static str) {
         *self.calls.borrow_mut().entry(command).or_default() += 1;
+        CALLS.with_borrow_mut(|calls| *calls.entry(command).or_default() += 1);
     }
 
     /// `join` at the sequencer.

@@ -24,7 +24,7 @@ mod session;
 mod storage;
 
 pub use call::CallError;
-pub use client::Objects;
+pub use client::{Objects, isolate_calls};
 pub use directory::Directory;
 pub use log_partition::LogPartition;
 pub use publish::Published;

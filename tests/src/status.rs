@@ -23,6 +23,10 @@ pub struct Status {
     pub boundary: Option<u64>,
     /// Calls to objects since the worker started, by command.
     pub object_calls: BTreeMap<String, u64>,
+    /// The same with the calls between objects.
+    pub isolate_calls: BTreeMap<String, u64>,
+    /// Bytes of memory that the worker has taken; it gives none back.
+    pub memory_bytes: u64,
     /// What streams did since the worker started.
     pub streams: BTreeMap<String, u64>,
 }
@@ -49,6 +53,8 @@ pub async fn read(raw: &Raw) -> anyhow::Result<Status> {
     Ok(Status {
         boundary: page["boundary"]["sequence_id"].as_u64(),
         object_calls: serde_json::from_value(page["object_calls"].clone())?,
+        isolate_calls: serde_json::from_value(page["isolate_calls"].clone())?,
+        memory_bytes: page["memory_bytes"].as_u64().context("the page tells the memory")?,
         streams: serde_json::from_value(page["streams"].clone())?,
     })
 }

@@ -115,6 +115,7 @@ async fn status(responder: &Responder, headers: &Headers, env: &Env) -> Result<R
     let seen = status_page::Seen {
         requests: &deployment.counters.requests(),
         object_calls: &deployment.store.object_calls(),
+        isolate_calls: &sealog_objects::isolate_calls(),
         memory_bytes: js::memory_bytes(),
         streams: sealog_objects::stream_counters(),
         boundary: boundary.map(|sequence_id| status_page::Boundary {

@@ -20,6 +20,8 @@ struct Page<'a> {
     requests: &'a Requests,
     /// Calls of this isolate's worker to objects, by command.
     object_calls: &'a BTreeMap<&'static str, u64>,
+    /// The same with those that objects of this isolate made to each other.
+    isolate_calls: &'a BTreeMap<&'static str, u64>,
     /// What the streams that ran in this isolate did. More than one in a hundred of what is unusual is a defect.
     streams: BTreeMap<&'static str, u64>,
     /// The closed allocation boundary (API-203); null when the sequencer did not tell it.
@@ -42,6 +44,8 @@ pub struct Seen<'a> {
     pub requests: &'a Requests,
     /// Calls to objects.
     pub object_calls: &'a BTreeMap<&'static str, u64>,
+    /// The same with those between objects.
+    pub isolate_calls: &'a BTreeMap<&'static str, u64>,
     /// Bytes of memory.
     pub memory_bytes: u32,
     /// Counts of streams.
@@ -67,6 +71,7 @@ pub fn page(config: &Config, seen: &Seen<'_>) -> Result<Vec<u8>, serde_json::Err
         streams: streams(&seen.streams),
         requests: seen.requests,
         object_calls: seen.object_calls,
+        isolate_calls: seen.isolate_calls,
         boundary: seen.boundary,
     })
 }
@@ -116,9 +121,11 @@ mod tests {
     #[test]
     fn the_page_holds_the_counters() {
         let object_calls = BTreeMap::from([("read", 3)]);
+        let isolate_calls = BTreeMap::from([("read", 3), ("push", 4)]);
         let seen = Seen {
             requests: &Requests::default(),
             object_calls: &object_calls,
+            isolate_calls: &isolate_calls,
             memory_bytes: 65_536,
             streams: StreamCounters { frames: 5, ..StreamCounters::default() },
             boundary: Some(Boundary { sequence_id: 7, told_at_ms: 9 }),
@@ -132,6 +139,7 @@ mod tests {
                 "memory_bytes": 65_536,
                 "requests": {},
                 "object_calls": { "read": 3 },
+                "isolate_calls": { "read": 3, "push": 4 },
                 "streams": {
                     "frames": 5, "envelopes": 0, "items": 0, "unwanted": 0, "hints": 0, "pulls_after_push": 0,
                     "pages": 0, "pages_dropped": 0, "wakes": 0, "busy_restarts": 0, "syncs": 0, "sync_repairs": 0,

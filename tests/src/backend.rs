@@ -47,6 +47,14 @@ impl Backend {
         Self(Workerd::start(vars).await.expect("the backend starts"))
     }
 
+    /// The same with its state in memory, for a test that wants load and counts no flushes.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn start_in_memory(vars: &[Var<'_>]) -> Self {
+        Self(Workerd::start_in_memory(vars).await.expect("the backend starts"))
+    }
+
     /// Kills the backend with SIGKILL.
     pub fn kill(&mut self) {
         self.0.kill9();

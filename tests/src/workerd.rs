@@ -30,6 +30,15 @@ impl Workerd {
         Self::start_in(state, Profile::Release.build_dir(), vars, Some(fresh)).await
     }
 
+    /// The same with its state in memory, where the system has a file system there: a flush to the disk takes no time. A
+    /// SIGKILL takes nothing that was written, there as on a disk.
+    pub async fn start_in_memory(vars: &[(&str, &str)]) -> Result<Self> {
+        let memory = Path::new("/dev/shm");
+        let fresh = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }?;
+        let state = fresh.path().to_owned();
+        Self::start_in(state, Profile::Release.build_dir(), vars, Some(fresh)).await
+    }
+
     /// The same on a given state directory, which stays.
     pub async fn start_on(state: &Path, vars: &[(&str, &str)]) -> Result<Self> {
         Self::start_in(state.to_owned(), Profile::Release.build_dir(), vars, None).await
@@ -89,6 +98,20 @@ impl Workerd {
     /// The newest output of the server, for failure messages; empty when it was killed.
     pub fn output(&self) -> String {
         self.server.as_ref().map(Server::output).unwrap_or_default()
+    }
+
+    /// The memory that the server's process occupies, in bytes. Linux alone tells.
+    pub fn resident_bytes(&self) -> Result<u64> {
+        const PAGE_BYTES: u64 = 4096;
+        let pid = self.server.as_ref().context("the server does not run")?.pid();
+        let sizes = std::fs::read_to_string(format!("/proc/{pid}/statm"))?;
+        let pages: u64 = sizes.split(' ').nth(1).context("a second number")?.parse()?;
+        Ok(pages * PAGE_BYTES)
+    }
+
+    /// The databases of all objects of `class`.
+    pub fn databases(&self, class: &str) -> Result<Vec<PathBuf>> {
+        xtask::wal::databases(&self.options.state, &self.options.settings, class)
     }
 
     /// How far the storage of all objects of `class` has come: two marks give the commits in between.

@@ -32,19 +32,10 @@ struct Log {
 impl Mark {
     /// Reads the logs of all objects of `class` below the state directory.
     pub fn now(state: &Path, settings: &Settings, class: &str) -> Result<Self> {
-        let folder = state.join(capnp::OBJECTS).join(capnp::namespace(settings, class));
         let mut logs = BTreeMap::new();
-        if folder.exists() {
-            for entry in fs::read_dir(&folder)? {
-                let path = entry?.path();
-                // `metadata.sqlite` is workerd's own: the alarms of the class.
-                if path.extension().is_some_and(|e| e == "sqlite-wal")
-                    && !path.ends_with("metadata.sqlite-wal")
-                {
-                    let log = read(&fs::read(&path)?).with_context(|| path.display().to_string())?;
-                    logs.insert(path, log);
-                }
-            }
+        for path in files(state, settings, class, "sqlite-wal")? {
+            let log = read(&fs::read(&path)?).with_context(|| path.display().to_string())?;
+            logs.insert(path, log);
         }
         Ok(Self(logs))
     }
@@ -70,6 +61,27 @@ impl Mark {
             })
             .collect()
     }
+}
+
+/// The databases of all objects of `class` below the state directory.
+pub fn databases(state: &Path, settings: &Settings, class: &str) -> Result<Vec<PathBuf>> {
+    files(state, settings, class, "sqlite")
+}
+
+fn files(state: &Path, settings: &Settings, class: &str, extension: &str) -> Result<Vec<PathBuf>> {
+    let folder = state.join(capnp::OBJECTS).join(capnp::namespace(settings, class));
+    let mut files = Vec::new();
+    if folder.exists() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            // `metadata.sqlite` is workerd's own: the alarms of the class.
+            let is_object = path.file_stem().is_some_and(|stem| stem != "metadata");
+            if is_object && path.extension().is_some_and(|e| e == extension) {
+                files.push(path);
+            }
+        }
+    }
+    Ok(files)
 }
 
 fn read(log: &[u8]) -> Result<Log> {

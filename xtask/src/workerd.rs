@@ -121,6 +121,11 @@ impl Workerd {
         self.port
     }
 
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The base address, without a final slash.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)

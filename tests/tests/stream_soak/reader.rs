@@ -22,7 +22,7 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(45);
 /// that are shorter would leave none for the publishers.
 const LIFE: f64 = 15.0;
 /// How long a client does nothing else than read, in milliseconds; likewise.
-const READ: std::ops::Range<u64> = 1_000..20_000;
+const READ: std::ops::Range<u64> = 500..8_000;
 
 /// How a stream ended.
 #[derive(Debug)]

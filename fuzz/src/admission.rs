@@ -115,6 +115,7 @@ const LIMITS: PublishLimits = PublishLimits {
     max_publish_topics: 3,
     // Unbounded: a request with more is judged without being decoded, and the model below decodes.
     max_update_actions: usize::MAX,
+    max_wallet_signatures: usize::MAX,
 };
 
 /// An encoded `PublishRequest`: the same verdict as from a model that decodes the whole request at once.

@@ -268,8 +268,8 @@ async fn hear(hears: &mut Follower, seat: &mut Member<'_>, who: &str, expected: 
         let envelope = hears.next().await?;
         let id = id_of(&envelope);
         let Some(Payload::GroupMessage(message)) = payload(&envelope) else { bail!("not a group message") };
-        let heard = seat.hear(&message.data).with_context(|| format!("envelope {id} does not decrypt"))?;
-        let Heard::Text(text) = heard else { continue }; // one's own message, come back
+        let content = seat.hear(&message.data).with_context(|| format!("envelope {id} does not decrypt"))?;
+        let Heard::Text(text) = content else { continue }; // one's own message, come back
         ensure!(text == expected, "out of order: {text}");
         say(format!("{who} reads envelope {id}: {text}"));
         return Ok(());

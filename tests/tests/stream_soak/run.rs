@@ -147,7 +147,7 @@ impl Run {
         });
         Reader {
             who,
-            is_static: who % STATIC == 0,
+            is_static: who.is_multiple_of(STATIC),
             world: self.world.clone(),
             client: self.backend.client(),
             journals: journals.collect(),

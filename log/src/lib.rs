@@ -9,6 +9,7 @@
 pub mod coordinator;
 pub mod directory;
 mod fault;
+mod key;
 mod migrate;
 #[cfg(feature = "native")]
 pub mod native;

@@ -1,5 +1,6 @@
 //! The class of the sessions: one object for each open stream, named by the platform and never used again.
 
+mod actions;
 mod body;
 mod budget;
 mod isolate;

@@ -6,39 +6,31 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use futures::channel::oneshot;
-use js_sys::Promise;
+use sealog_log::Nanos;
 use sealog_log::session::{Action, Context, Session as Machine, Setup, Status};
-use sealog_log::{MILLISECOND, Nanos};
-use sealog_proto::internal::{ControlRequest, Failure, PullRequest, failure::Kind};
+use sealog_proto::internal::{Failure, failure::Kind};
 use sealog_proto::status::Code;
 use wasm_bindgen::JsValue;
-use wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{ReadableStream, Response};
 use worker::worker_sys::DurableObjectState;
 use worker::{Env, State, console_error};
 
+use super::actions::Call;
 use super::body::{Body, BodyMode};
 use super::budget::Budget;
 use super::isolate::{self, Share};
 use super::socket::{Phase, Socket};
 use crate::grpc_websocket::{self, HeadersError, Input, MessageError};
 use crate::storage::ObjectStorage;
-use crate::{CONNECTIONS, CallError, Objects, clock, command};
+use crate::{CallError, Objects, clock, command};
 
 /// Where the response goes.
 #[derive(Debug)]
-enum Output {
+pub(super) enum Output {
     /// Nowhere: there is no stream, or its client is gone.
     None,
     Socket(Socket),
     Body(Body),
-}
-
-/// A call to a log partition.
-#[derive(Debug)]
-enum Call {
-    Control { partition: u32, request: ControlRequest, deadline: Nanos },
-    Pull { partition: u32, request: PullRequest, deadline: Nanos },
 }
 
 /// Why a stream was not opened.
@@ -52,27 +44,27 @@ pub(super) enum Refusal {
 
 #[derive(Debug)]
 pub(super) struct Shell {
-    state: State,
+    pub(super) state: State,
     sockets: DurableObjectState,
     env: Env,
     /// The other objects, or which binding is missing.
-    objects: Result<Objects, CallError>,
-    storage: ObjectStorage,
+    pub(super) objects: Result<Objects, CallError>,
+    pub(super) storage: ObjectStorage,
     /// The object's id.
     id: [u8; 32],
     share: Share,
     /// Loaded by the first event.
     machine: RefCell<Option<Machine>>,
-    output: RefCell<Output>,
+    pub(super) output: RefCell<Output>,
     /// The machine of a static stream sets no alarm: one that rings is the shell's own.
     is_static: Cell<bool>,
     /// Resolves with the end of the body; taken by who waits for it.
     ended: RefCell<Option<oneshot::Receiver<()>>>,
     /// Calls that wait for a connection, or for another event to make them.
-    calls: RefCell<VecDeque<Call>>,
-    calling: Cell<usize>,
+    pub(super) calls: RefCell<VecDeque<Call>>,
+    pub(super) calling: Cell<usize>,
     /// When the running timer fires; 0 = none runs.
-    wakes_at: Cell<Nanos>,
+    pub(super) wakes_at: Cell<Nanos>,
 }
 
 impl Shell {
@@ -199,7 +191,7 @@ impl Shell {
     }
 
     /// Runs `run` on the machine, then does what it says.
-    fn event<R>(
+    pub(super) fn event<R>(
         self: &Rc<Self>,
         budget: &Budget,
         run: impl FnOnce(&mut Machine, &Context<'_>) -> (R, Vec<Action>),
@@ -255,134 +247,12 @@ impl Shell {
         }
         self.make_calls(budget);
     }
-
-    fn perform(self: &Rc<Self>, budget: &Budget, action: Action) {
-        match action {
-            Action::Attach(bytes) => {
-                if let Output::Socket(socket) = &*self.output.borrow() {
-                    attach(socket, &bytes);
-                }
-            }
-            Action::Send(frame) => match &*self.output.borrow() {
-                Output::Socket(socket) => socket.send(&frame),
-                Output::Body(body) => {
-                    let written = body.write(&frame);
-                    let length = frame.len() as u64;
-                    self.state.wait_until(Rc::clone(self).written(budget.clone(), written, length));
-                }
-                Output::None => {}
-            },
-            Action::Control { partition, request, deadline } => {
-                self.calls.borrow_mut().push_back(Call::Control { partition, request, deadline });
-            }
-            Action::Pull { partition, request, deadline } => {
-                self.calls.borrow_mut().push_back(Call::Pull { partition, request, deadline });
-            }
-            Action::Alarm { after } => self.storage.set_alarm(clock::now() + after),
-            Action::Wake { after } => {
-                let at = clock::now() + after;
-                let running = self.wakes_at.get();
-                if running == 0 || at < running {
-                    self.wakes_at.set(at);
-                    self.state.wait_until(Rc::clone(self).wake(budget.clone(), at, after));
-                }
-            }
-            Action::Sync { number } => {
-                self.state.wait_until(Rc::clone(self).sync(budget.clone(), number));
-            }
-            Action::Finish(status) => {
-                if let Output::Socket(socket) = &*self.output.borrow() {
-                    socket.finish(&status);
-                    return;
-                }
-                if let Output::Body(body) = self.output.replace(Output::None) {
-                    body.finish(&status);
-                }
-            }
-            Action::Delete => self.storage.delete(),
-            Action::Report(fault) => console_error!("session: {fault}; the stream ends"),
-        }
-    }
-
-    /// Makes the calls that wait, as many at once as the platform has connections, and as many as the event may make.
-    fn make_calls(self: &Rc<Self>, budget: &Budget) {
-        while self.calling.get() < CONNECTIONS && !self.calls.borrow().is_empty() {
-            if !budget.take() {
-                // The rest is made by another event. Calls under way go on there, too.
-                self.storage.set_alarm(clock::now());
-                return;
-            }
-            let Some(call) = self.calls.borrow_mut().pop_front() else { return };
-            self.calling.set(self.calling.get() + 1);
-            self.state.wait_until(Rc::clone(self).call(budget.clone(), call));
-        }
-    }
-
-    async fn call(self: Rc<Self>, budget: Budget, call: Call) {
-        let objects = self.objects.as_ref();
-        match call {
-            Call::Control { partition, request, deadline } => {
-                let number = request.number;
-                let reply = match objects {
-                    Ok(objects) => objects.control(partition, request, deadline).await.ok(),
-                    Err(_) => None,
-                };
-                self.calling.set(self.calling.get() - 1);
-                self.told(&budget, |machine, ctx| {
-                    machine.control_reply(ctx, partition, number, reply.as_ref())
-                });
-            }
-            Call::Pull { partition, request, deadline } => {
-                let number = request.number;
-                let reply = match objects {
-                    Ok(objects) => objects.pull(partition, request, deadline).await.ok(),
-                    Err(_) => None,
-                };
-                self.calling.set(self.calling.get() - 1);
-                self.told(&budget, |machine, ctx| machine.pull_reply(ctx, number, reply));
-            }
-        }
-    }
-
-    async fn written(self: Rc<Self>, budget: Budget, written: Promise, length: u64) {
-        let is_read = JsFuture::from(written).await.is_ok();
-        if !is_read {
-            self.output.replace(Output::None);
-        }
-        self.told(
-            &budget,
-            |machine, ctx| {
-                if is_read { machine.written(ctx, length) } else { machine.closed(ctx) }
-            },
-        );
-    }
-
-    async fn wake(self: Rc<Self>, budget: Budget, at: Nanos, after: Nanos) {
-        clock::sleep(after.max(MILLISECOND)).await;
-        if self.wakes_at.get() != at {
-            return; // a sooner timer took its place
-        }
-        self.wakes_at.set(0);
-        self.told(&budget, Machine::wake);
-    }
-
-    async fn sync(self: Rc<Self>, budget: Budget, number: u64) {
-        // When it fails, the platform starts the object anew.
-        if self.storage.synced().await {
-            self.told(&budget, |machine, ctx| machine.synced(ctx, number));
-        }
-    }
-
-    /// Tells the machine what came of an action. It is there: it asked for the action.
-    fn told(self: &Rc<Self>, budget: &Budget, tell: impl FnOnce(&mut Machine, &Context<'_>) -> Vec<Action>) {
-        let _ = self.event(budget, |machine, ctx| ((), tell(machine, ctx)));
-    }
 }
 
 /// How long after an alarm that could not be handled the next one rings.
 const RETRY: Nanos = sealog_log::SECOND;
 
-fn attach(socket: &Socket, bytes: &[u8]) {
+pub(super) fn attach(socket: &Socket, bytes: &[u8]) {
     if let Err(error) = socket.attach(bytes) {
         console_error!("session: {} bytes could not be kept with the socket: {error:?}", bytes.len());
     }

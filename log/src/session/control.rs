@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use sealog_proto::internal::{ControlReply, ControlRequest, Watch, control_reply::Verdict, control_request};
 use sealog_proto::status::Code;
 
-use super::key::{Key, shared};
 use super::turn::{Status, Stop, Turn};
 use super::{Action, Kind, Session};
+use crate::key::{Key, shared};
 use crate::{Fault, MILLISECOND, Nanos, SECOND};
 
 /// Calls at once, over all partitions: the platform opens no more connections.
@@ -230,7 +230,7 @@ impl Session {
             self.counters.sync_repairs += u64::from(reply.repaired);
         }
         for (watch, head) in request.add.iter().zip(&reply.heads) {
-            let key = Key::of_message(&watch.topic).ok_or(Fault::Invariant("a watch is of a topic"))?;
+            let key = Key::parse(&watch.topic).ok_or(Fault::Invariant("a watch is of a topic"))?;
             let Some(it) = registry.get(&key).filter(|it| it.generation == watch.generation) else {
                 continue; // removed meanwhile
             };

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use sealog_proto::internal::{PullReply, PullRequest, StoredEnvelope, pull_reply, pull_request};
 
 use super::control::{DEADLINE, PATIENCE, pause, silent};
-use super::key::{Key, shared};
 use super::turn::{Stop, Turn};
 use super::{Action, Session};
+use crate::key::{Key, shared};
 use crate::{Fault, Nanos};
 
 /// Pulls at once. They go to different partitions, so that one that does not answer holds up only its own topics.
@@ -149,7 +149,7 @@ impl Session {
         let mut frame = Vec::new();
         for item in page.items {
             self.counters.pages += 1;
-            let key = Key::of_message(&item.topic).and_then(|key| asked.remove(&key));
+            let key = Key::parse(&item.topic).and_then(|key| asked.remove(&key));
             let asked = key.ok_or(Fault::Invariant("a page has each topic once, of those asked for"))?;
             check(&item, asked)?;
             self.take_item(turn, asked, item, &mut frame)?;

@@ -3,10 +3,10 @@
 use sealog_proto::internal::{PushReply, PushRequest, StoredEnvelope, Watch, push_request};
 
 use super::history::{ascending, id};
-use super::key::Key;
 use super::turn::{Stop, Turn};
 use super::{Phase, Session};
 use crate::Fault;
+use crate::key::Key;
 
 impl Session {
     /// Answers a push, item by item.
@@ -39,7 +39,7 @@ impl Session {
         frame: &mut Vec<StoredEnvelope>,
     ) -> Result<Option<Watch>, Stop> {
         check(&item)?;
-        let key = Key::of_message(&item.topic).ok_or(Fault::Invariant("a push is of a topic"))?;
+        let key = Key::parse(&item.topic).ok_or(Fault::Invariant("a push is of a topic"))?;
         let registry = self.registry(turn)?;
         let Some(it) = registry.get(&key).filter(|it| it.generation <= item.generation) else {
             return Ok(Some(Watch { topic: item.topic, generation: item.generation }));

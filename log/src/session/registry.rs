@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::key::Key;
 use crate::Fault;
+use crate::key::Key;
 
 /// How many removed topics are remembered for assertion (d).
 const MAX_REMEMBERED: usize = 1_024;

@@ -8,8 +8,8 @@ use sealog_proto::backend::{
 use sealog_proto::status::Code;
 use sealog_proto::{MAX_SEQUENCE_ID, Topic, backend, wire};
 
-use super::key::Key;
 use super::{Limits, Status};
+use crate::key::Key;
 
 /// A request frame of a bidirectional stream.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use sealog_proto::internal::{RawMessages, RawSubscribeResponse, RawSubscribeStat
 use sealog_proto::status::Code;
 
 use super::history::id;
-use super::key::Key;
 use super::output::Look;
 use super::partial::HEADER;
 use super::turn::{Status, Stop, Turn};
 use super::{Action, Kind, Limits, Session};
+use crate::key::Key;
 use crate::{Fault, MILLISECOND, Nanos};
 
 /// A frame of envelopes, with its header, is no longer, unless it has only one.

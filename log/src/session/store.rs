@@ -11,8 +11,8 @@ use bytes::{Bytes, BytesMut};
 use prost::Message;
 use sealog_proto::internal::{StoredPositions, StoredUpdate, stored_update};
 
-use super::key::{Key, shared};
 use super::registry::{Registration, Registry};
+use crate::key::{Key, shared};
 use crate::{Fault, Migration, Nanos, Param, Sql, Value, blob8, migrate};
 
 const MIGRATIONS: &[Migration] = &[Migration {
@@ -193,7 +193,7 @@ impl Store {
                 topics.remove(&slot);
             }
             for it in update.added {
-                let key = Key::of_message(&it.topic).ok_or_else(|| unreadable("a topic"))?;
+                let key = Key::parse(&it.topic).ok_or_else(|| unreadable("a topic"))?;
                 let mut registration = Registration::new(it.slot, it.generation, it.partition, it.cursor);
                 registration.target = it.target;
                 topics.insert(it.slot, (key, registration));

@@ -10,12 +10,12 @@ use sealog_proto::backend::{
 };
 use sealog_proto::status::Code;
 
-use super::key::{Key, shared};
 use super::registry::Registration;
 use super::request::{Frame, Update, invalid};
 use super::turn::{Status, Stop, Turn};
 use super::{Kind, Session};
 use crate::Fault;
+use crate::key::{Key, shared};
 
 /// The Update that is in work.
 #[derive(Debug)]

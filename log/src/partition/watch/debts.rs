@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::key::Key;
 use super::recent::Recent;
 use super::sessions::Slot;
+use crate::key::Key;
 
 /// One topic's part of what a session is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::key::Key;
 use super::sessions::Slot;
+use crate::key::Key;
 
 /// One session that watches a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use super::debts::Owed;
 use super::index::Watcher;
-use super::key::Key;
 use super::{Watch, rows};
+use crate::key::Key;
 use crate::partition::read;
 use crate::{Fault, Sql};
 

@@ -13,7 +13,6 @@
 mod control;
 mod debts;
 mod index;
-mod key;
 mod lines;
 mod loading;
 mod news;
@@ -23,9 +22,9 @@ mod recent;
 mod rows;
 mod sessions;
 
+use crate::key::Key;
 use debts::{Debts, Owed};
 use index::Index;
-use key::Key;
 use lines::{Class, Lines, Place};
 use loading::Loading;
 use sessions::{Sessions, Slot};

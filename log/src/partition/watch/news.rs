@@ -10,7 +10,7 @@ use sealog_proto::internal::StoredEnvelope;
 
 use super::Watch;
 use super::index::Index;
-use super::key::Key;
+use crate::key::Key;
 use crate::partition::store;
 use crate::{Fault, Sql};
 

@@ -3,11 +3,11 @@
 use sealog_proto::internal::{PushReply, PushRequest, push_request::Item};
 
 use super::debts::Owed;
-use super::key::Key;
 use super::lines::{Class, MAX_PAUSE, Place};
 use super::rows::{self, Entry};
 use super::sessions::{Flight, Id, Slot};
 use super::{DAY, Watch};
+use crate::key::Key;
 use crate::participant::Action;
 use crate::{Fault, Nanos, SECOND, Sql};
 

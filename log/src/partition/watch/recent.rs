@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use sealog_proto::internal::StoredEnvelope;
 
-use super::key::Key;
 use super::news::Run;
 use crate::Fault;
+use crate::key::Key;
 
 /// Bytes of rows over all sessions (rule 9): an eighth of the isolate's 128 MB. Who waits longer than they last gets a
 /// hint, and pulls.

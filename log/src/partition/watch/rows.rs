@@ -8,8 +8,8 @@ use bytes::Bytes;
 use prost::Message;
 use sealog_proto::internal::{Watch, WatchRow};
 
-use super::key::Key;
 use super::sessions::{Id, Session};
+use crate::key::Key;
 use crate::{Fault, Migration, Nanos, Param, Sql, SqlError, blob8};
 
 /// The tables, and the mark beside what else a step writes (rule 8).

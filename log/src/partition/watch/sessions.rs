@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::debts::Owed;
-use super::key::Key;
 use super::lines::Place;
+use crate::key::Key;
 use crate::{Fault, Nanos};
 
 /// Names a session in memory: four bytes, for the index.

@@ -2,7 +2,7 @@
 //!
 //! One test, so that nothing else allocates in this process while it watches the peak.
 
-#[path = "session/support.rs"]
+#[path = "session/support/mod.rs"]
 #[allow(dead_code, unreachable_pub)] // another crate's, which uses all of it
 mod support;
 

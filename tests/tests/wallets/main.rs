@@ -9,4 +9,5 @@ mod costs;
 mod outages;
 mod published;
 mod support;
+mod updates;
 mod verdicts;

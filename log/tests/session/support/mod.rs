@@ -1,26 +1,27 @@
 //! One session, driven by hand: small honest partitions, a client that writes down what it gets, a clock that the test
 //! turns. Each test decides which message arrives, and when.
 
+mod frames;
+mod partition;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use prost::Message;
 use sealog_log::native::Native;
 use sealog_log::session::{Action, Context, Limits, Session, Setup, Status};
 use sealog_log::{Fault, Nanos, SECOND};
 use sealog_proto::backend::{
-    CatchupTarget, ClientEnvelope, Cursor, EnvelopeMeta, GroupMessage, Ping, Pong, ServerEnvelope,
-    SubscribeRequest, SubscribeResponse, SubscribeStaticRequest, SubscribeStaticResponse, Topic, TopicQuery,
-    client_envelope::Payload,
-    subscribe_request::{Request, Update},
-    subscribe_response::Response,
-    subscribe_static_response,
+    Ping, Pong, SubscribeRequest, SubscribeStaticRequest, subscribe_request::Request,
 };
 use sealog_proto::internal::{
-    ControlReply, ControlRequest, PullReply, PullRequest, PushReply, PushRequest, StoredEnvelope, TopicHead,
-    control_reply::Verdict, control_request::Kind, pull_reply, push_request,
+    ControlReply, ControlRequest, PullReply, PullRequest, PushReply, PushRequest, push_request,
 };
 use sealog_proto::status::Code;
+
+pub use frames::{bytes, grpc, update};
+use frames::{parsed, queries, read, read_static, row};
+pub use partition::Log;
 
 /// Any time well after the epoch.
 pub const NOON: Nanos = 1_800_000_000 * SECOND;
@@ -46,15 +47,6 @@ pub struct Sent<T> {
     pub partition: u32,
     pub request: T,
     pub deadline: Nanos,
-}
-
-/// A log partition, as honest as can be.
-#[derive(Debug, Default)]
-pub struct Log {
-    pub rows: BTreeMap<u32, Vec<StoredEnvelope>>,
-    pub watches: BTreeMap<u32, u32>,
-    pub highest: u64,
-    pub byes: u64,
 }
 
 pub struct World {
@@ -390,189 +382,6 @@ impl World {
             }
         }
         self.now = end;
-    }
-}
-
-impl Log {
-    pub fn head(&self, topic: u32) -> u64 {
-        self.rows.get(&topic).and_then(|rows| rows.last()).map_or(0, id)
-    }
-
-    pub fn above(&self, topic: u32, after: u64) -> impl Iterator<Item = &StoredEnvelope> {
-        self.rows.get(&topic).into_iter().flatten().filter(move |row| id(row) > after)
-    }
-
-    /// Rule 4.
-    pub fn control(&mut self, request: &ControlRequest) -> ControlReply {
-        if request.number < self.highest {
-            return ControlReply {
-                number: request.number,
-                verdict: Verdict::Superseded.into(),
-                ..ControlReply::default()
-            };
-        }
-        if request.kind() == Kind::Bye {
-            self.watches.clear();
-            self.byes += 1;
-        }
-        let mut repaired = 0;
-        if request.number > self.highest {
-            self.highest = request.number;
-            for watch in &request.remove {
-                let topic = number(&watch.topic);
-                if self.watches.get(&topic) == Some(&watch.generation) {
-                    self.watches.remove(&topic);
-                }
-            }
-            for watch in &request.add {
-                let before = self.watches.insert(number(&watch.topic), watch.generation);
-                repaired += u32::from(before.is_none() && request.kind() == Kind::Sync);
-            }
-        }
-        let heads = request
-            .add
-            .iter()
-            .map(|watch| TopicHead { topic: watch.topic.clone(), head: self.head(number(&watch.topic)) });
-        ControlReply {
-            number: request.number,
-            verdict: Verdict::Done.into(),
-            heads: heads.collect(),
-            repaired,
-        }
-    }
-
-    /// Rules 14 and 15.
-    pub fn pull(&self, request: &PullRequest) -> PullReply {
-        let mut reply = PullReply { number: request.number, ..PullReply::default() };
-        let mut left = request.budget;
-        let mut full = false;
-        for position in &request.positions {
-            let topic = number(&position.topic);
-            let mut rows = Vec::new();
-            let mut complete = true;
-            for row in self.above(topic, position.after) {
-                let cost = row.envelope.len() as u64 + 256;
-                full |= cost > left && !(reply.items.is_empty() && rows.is_empty());
-                if full || rows.len() == 64 {
-                    complete = false;
-                    break;
-                }
-                left = left.saturating_sub(cost);
-                rows.push(row.clone());
-            }
-            if full && rows.is_empty() {
-                reply.untouched.push(position.topic.clone());
-                continue;
-            }
-            let head = self.head(topic);
-            let through = if complete { head } else { rows.last().map_or(0, id) };
-            reply.items.push(pull_reply::Item {
-                topic: position.topic.clone(),
-                generation: position.generation,
-                after: position.after,
-                rows,
-                through,
-                head,
-            });
-        }
-        reply
-    }
-}
-
-/// Reads a frame as a client of a bidirectional stream does.
-fn read(frame: &[u8]) -> Got {
-    match SubscribeResponse::decode(message(frame)).expect("a response").response.expect("is set") {
-        Response::Started(_) => Got::Started,
-        Response::Applied(applied) => Got::Applied(applied.id, targets(&applied.added_targets)),
-        Response::Messages(messages) => Got::Rows(rows(&messages.envelopes)),
-        Response::Ping(ping) => Got::Ping(ping.nonce),
-        Response::Pong(pong) => Got::Pong(pong.nonce),
-    }
-}
-
-/// Reads a frame as a client of a static stream does.
-fn read_static(frame: &[u8]) -> Got {
-    use subscribe_static_response::Response as Static;
-    match SubscribeStaticResponse::decode(message(frame)).expect("a response").response.expect("is set") {
-        Static::Started(started) => Got::StartedAt(targets(&started.targets)),
-        Static::Messages(messages) => Got::Rows(rows(&messages.envelopes)),
-        Static::Keepalive(_) => Got::Keepalive,
-    }
-}
-
-fn message(frame: &[u8]) -> &[u8] {
-    assert_eq!(frame[0], 0, "not compressed");
-    assert_eq!(u32::from_be_bytes(frame[1..5].try_into().unwrap()) as usize, frame.len() - 5);
-    &frame[5..]
-}
-
-fn targets(targets: &[CatchupTarget]) -> Vec<(u32, u64)> {
-    targets.iter().map(|it| (number(&it.topic.as_ref().unwrap().topic), it.through_sequence_id)).collect()
-}
-
-fn rows(envelopes: &[ServerEnvelope]) -> Vec<(u32, u64)> {
-    let row = |envelope: &ServerEnvelope| {
-        assert!(envelope.envelope.as_ref().unwrap().payload.is_some(), "the body is whole");
-        let meta = envelope.meta.as_ref().unwrap();
-        (number(&meta.topic.as_ref().unwrap().topic), meta.cursor.unwrap().sequence_id)
-    };
-    envelopes.iter().map(row).collect()
-}
-
-/// A gRPC frame.
-pub fn grpc(message: &[u8]) -> Bytes {
-    let mut frame = BytesMut::new();
-    frame.put_u8(0);
-    frame.put_u32(u32::try_from(message.len()).unwrap());
-    frame.extend_from_slice(message);
-    frame.freeze()
-}
-
-pub fn update(id: u64, adds: &[(u32, u64)], removes: &[u32]) -> Update {
-    Update {
-        id,
-        adds: queries(adds),
-        removes: removes.iter().map(|topic| Topic { topic: bytes(*topic) }).collect(),
-    }
-}
-
-fn queries(topics: &[(u32, u64)]) -> Vec<TopicQuery> {
-    let query = |(topic, cursor): &(u32, u64)| TopicQuery {
-        topic: Some(Topic { topic: bytes(*topic) }),
-        cursor: Some(Cursor { sequence_id: *cursor }),
-    };
-    topics.iter().map(query).collect()
-}
-
-/// A group-message topic.
-pub fn bytes(topic: u32) -> Bytes {
-    let mut bytes = vec![0; 17];
-    bytes[13..].copy_from_slice(&topic.to_be_bytes());
-    bytes.into()
-}
-
-pub fn number(topic: &[u8]) -> u32 {
-    u32::from_be_bytes(topic[topic.len() - 4..].try_into().unwrap())
-}
-
-fn parsed(topic: u32) -> sealog_proto::Topic {
-    sealog_proto::Topic::parse(bytes(topic)).unwrap()
-}
-
-pub fn id(row: &StoredEnvelope) -> u64 {
-    row.meta.as_ref().unwrap().cursor.unwrap().sequence_id
-}
-
-fn row(topic: u32, sequence_id: u64, bytes_of_body: usize) -> StoredEnvelope {
-    let message = GroupMessage { data: vec![1; bytes_of_body].into(), ..GroupMessage::default() };
-    StoredEnvelope {
-        meta: Some(EnvelopeMeta {
-            cursor: Some(Cursor { sequence_id }),
-            topic: Some(Topic { topic: bytes(topic) }),
-            server_ns: NOON,
-            ..EnvelopeMeta::default()
-        }),
-        envelope: ClientEnvelope { payload: Some(Payload::GroupMessage(message)) }.encode_to_vec().into(),
     }
 }
 

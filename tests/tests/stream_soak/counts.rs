@@ -10,12 +10,14 @@ use sealog_tests::status;
 pub(crate) struct Counts(BTreeMap<String, u64>);
 
 /// What is unusual, what it is a part of, and how many of those there must be for the part to say something.
-const UNUSUAL: [(&str, &str, u64); 5] = [
+const UNUSUAL: [(&str, &str, u64); 6] = [
     ("unwanted", "items", 1_000),
     ("hints", "items", 1_000),
     ("pulls_after_push", "items", 1_000),
     ("pages_dropped", "pages", 1_000),
     ("busy_restarts", "wakes", 1),
+    // A late answer may store a watch again that an Update has just removed (docs/decisions/0011).
+    ("sync_repairs", "wakes", 100),
 ];
 
 impl Counts {
@@ -32,7 +34,7 @@ impl Counts {
     }
 
     /// # Panics
-    /// When more than one in a hundred was unusual, or a watch was lost.
+    /// When more than one in a hundred was unusual.
     pub(crate) fn judge(&self) {
         println!("counts: {:?}", self.0);
         for (unusual, of, enough) in UNUSUAL {
@@ -40,6 +42,5 @@ impl Counts {
             println!("  {unusual}: {part} of {whole} {of}");
             assert!(whole < enough || part * 100 <= whole, "{part} of {whole} {of} are {unusual}");
         }
-        assert_eq!(self.get("sync_repairs"), 0, "a partition lacked a watch");
     }
 }

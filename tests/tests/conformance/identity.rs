@@ -102,6 +102,9 @@ async fn api_230_what_breaks_a_rule_is_an_invalid_update() {
     invalid(&client, "a creation by another wallet", by_another).await;
     let loud = fresh.id.to_uppercase();
     invalid(&client, "an inbox id in capitals", Update::of(&loud).create(&fresh.wallet, 0).sign()).await;
+    // The stored log spells it in lowercase, and is as sound as before.
+    let loud = Update::of(&inbox.id.to_uppercase()).add(&phone, wallet).sign();
+    invalid(&client, "a known inbox's id in capitals", loud).await;
     invalid(&client, "the founder again", of().add(wallet, wallet).sign()).await;
     invalid(&client, "allowed by a stranger", of().add(&phone, &Key::wallet()).sign()).await;
     accepted(&client, "an installation", inbox.add(&phone)).await;

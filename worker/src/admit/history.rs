@@ -46,14 +46,16 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn new(topic: Topic, hash: Bytes, inbox_id: String) -> Self {
+    /// The log of an inbox, for an envelope of that hash. Its stored entries spell the id in lowercase, however a new
+    /// update spells it.
+    pub(super) fn new(topic: Topic, hash: Bytes) -> Self {
+        let inbox_id = inbox_id_text(topic.identifier());
         Self { topic, hash, inbox_id, state: State::default(), after: 0, done: false }
     }
 
     /// The whole log of an inbox, for its own sake.
     pub(crate) fn of(topic: Topic) -> Self {
-        let inbox_id = inbox_id_text(topic.identifier());
-        Self::new(topic, Bytes::new(), inbox_id)
+        Self::new(topic, Bytes::new())
     }
 }
 

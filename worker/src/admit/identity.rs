@@ -67,8 +67,7 @@ pub(super) async fn check(
 
 fn begin((place, index, envelope): (usize, u32, &Admitted)) -> Update<'_> {
     let hash = Bytes::copy_from_slice(&envelope.canonical.hash);
-    let inbox_id = decoded(envelope).inbox_id;
-    let reading = Reading::new(envelope.topic.clone(), hash, inbox_id);
+    let reading = Reading::new(envelope.topic.clone(), hash);
     Update { place, index, envelope, reading, plan: None, settled: false }
 }
 

@@ -61,6 +61,11 @@ impl Status {
         )
     }
 
+    /// What is stored is not as the backend left it. No fault of the request.
+    pub fn invariant() -> Self {
+        Self::new(Code::Internal, "a stored value violates an invariant that the backend maintains")
+    }
+
     /// The platform broke off a read or an answer.
     pub fn platform(what: &'static str) -> Self {
         Self::new(Code::Unavailable, what)
@@ -203,9 +208,7 @@ impl From<CallError> for Status {
     fn from(error: CallError) -> Self {
         match error.kind {
             Kind::Deadline => Self::deadline(),
-            Kind::Invariant => {
-                Self::new(Code::Internal, "a stored value violates an invariant that the backend maintains")
-            }
+            Kind::Invariant => Self::invariant(),
             Kind::TooLong => Self::new(Code::OutOfRange, error.message),
             Kind::Configuration => Self::new(Code::Unavailable, error.message),
             Kind::Unavailable | Kind::BadCommand | Kind::Unspecified => {

@@ -20,7 +20,7 @@ use sealog_proto::{
 };
 use worker::console_error;
 
-use super::{broken_log, wallets};
+use super::wallets;
 use crate::{
     deployment::Deployment,
     error::Status,
@@ -109,7 +109,7 @@ pub(crate) async fn fold(
         let facts = match (entry.facts, entry.body) {
             (Some(facts), _) => facts,
             (None, Some(body)) => verify_again(deployment, &reading.state, body).await?,
-            (None, None) => return Err(broken_log()),
+            (None, None) => return Err(Status::invariant()),
         };
         let effects = reading.state.fold(&reading.inbox_id, entry.server_ns, &facts);
         let effects = effects.map_err(|error| match error {
@@ -119,7 +119,7 @@ pub(crate) async fn fold(
             ),
             error => {
                 console_error!("a stored identity log does not apply: {error}");
-                broken_log()
+                Status::invariant()
             }
         })?;
         changes.extend(effects.changes.into_iter().map(|change| (entry.sequence_id, change)));
@@ -132,14 +132,14 @@ pub(crate) async fn fold(
 /// The facts of an entry that was stored without: its signatures are verified once more. Blocks of smart contract
 /// wallets are as old as the entry, which is no reason against them.
 async fn verify_again(deployment: &Deployment, state: &State, body: Bytes) -> Result<Bytes, Status> {
-    let envelope = ClientEnvelope::decode(body).map_err(|_| broken_log())?;
-    let Some(Payload::IdentityUpdate(update)) = envelope.payload else { return Err(broken_log()) };
-    let plan = identity::plan(&update, &Rules::STORED).map_err(|_| broken_log())?;
+    let envelope = ClientEnvelope::decode(body).map_err(|_| Status::invariant())?;
+    let Some(Payload::IdentityUpdate(update)) = envelope.payload else { return Err(Status::invariant()) };
+    let plan = identity::plan(&update, &Rules::STORED).map_err(|_| Status::invariant())?;
     let answers = wallets::verdicts(&deployment.verifier, plan.questions(), false).await;
     let answers = answers.map_err(|unanswered| match unanswered {
         wallets::Unanswered::Outage(status) => status,
-        wallets::Unanswered::Rejected(_) => broken_log(),
+        wallets::Unanswered::Rejected(_) => Status::invariant(),
     })?;
-    let decision = identity::decide(&plan, &answers, state).map_err(|_| broken_log())?;
+    let decision = identity::decide(&plan, &answers, state).map_err(|_| Status::invariant())?;
     Ok(decision.facts)
 }

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use sealog_admission::{Admitted, Publish};
 use sealog_proto::{Kind, internal::AssociationChange};
 
-use crate::{deployment::Deployment, error::Status};
+use crate::deployment::Deployment;
 pub(crate) use handles::{Claiming, handle_key, lowest_taken};
 pub(crate) use verdicts::Verdicts;
 
@@ -81,12 +81,4 @@ impl Work {
 /// The clock, in nanoseconds since the Unix epoch.
 fn now() -> u64 {
     worker::Date::now().as_millis() * 1_000_000
-}
-
-/// The text of a status that is about a stored log, not about the request.
-fn broken_log() -> Status {
-    Status::new(
-        sealog_proto::status::Code::Internal,
-        "a stored value violates an invariant that the backend maintains",
-    )
 }

@@ -8,7 +8,6 @@ use sealog_admission::{
     identity::{WalletQuestion, freshness},
 };
 
-use super::broken_log;
 use crate::{
     chain::{self, At, ChainError, Verifier},
     error::Status,
@@ -42,7 +41,7 @@ pub(super) async fn verdicts(
         .iter()
         .map(|question| Some((chain_question(question)?, At::Block(question.block_number))))
         .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| Unanswered::Outage(broken_log()))?; // the form of addresses is checked before
+        .ok_or_else(|| Unanswered::Outage(Status::invariant()))?; // the form of addresses is checked before
     asked.iter().try_for_each(|(question, _)| verifier.check(question))?;
     if is_new {
         check_fresh(verifier, questions).await?;

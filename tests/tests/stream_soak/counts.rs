@@ -34,13 +34,13 @@ impl Counts {
     }
 
     /// # Panics
-    /// When more than one in a hundred was unusual.
-    pub(crate) fn judge(&self) {
+    /// When more than one in `limit` was unusual.
+    pub(crate) fn judge(&self, limit: u64) {
         println!("counts: {:?}", self.0);
         for (unusual, of, enough) in UNUSUAL {
             let (part, whole) = (self.get(unusual), self.get(of));
             println!("  {unusual}: {part} of {whole} {of}");
-            assert!(whole < enough || part * 100 <= whole, "{part} of {whole} {of} are {unusual}");
+            assert!(whole < enough || part * limit <= whole, "{part} of {whole} {of} are {unusual}");
         }
     }
 }

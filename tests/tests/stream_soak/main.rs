@@ -22,7 +22,9 @@ use run::Run;
 async fn api_252_253_254_260_289_cut_and_killed_streams_deliver_everything_once() {
     let mut run = Run::start().await;
     run.cycle().await;
-    run.end().await;
+    // Pushes have a deadline: a machine that is busy with other work makes many of them hints. Here the unusual may
+    // not be the rule; what part it may be is for the soak to say.
+    run.end(2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,5 +34,5 @@ async fn api_252_253_254_260_289_half_an_hour_of_cut_and_killed_streams() {
     while run.age() < Duration::from_mins(30) {
         run.cycle().await;
     }
-    run.end().await;
+    run.end(100).await;
 }

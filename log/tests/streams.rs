@@ -169,6 +169,22 @@ fn rule_8_the_mark_is_written_with_the_rows() {
 }
 
 #[test]
+fn rule_8_the_mark_is_written_with_the_alarm_when_nothing_is_owed() {
+    let mut world = World::new();
+    watch(&mut world, 9, &[1]);
+    let actions = step(&mut world, vec![envelope(1, "a")]);
+    acknowledge(&mut world, &pushes(&actions)[0]);
+    let writes = world.storage.writes.get();
+    let World { partition, storage, now, .. } = &mut world;
+    *now += 2 * SECOND;
+    assert_eq!(alarms(&partition.alarm(storage, *now).unwrap()), [3_600 * SECOND], "a write in any case");
+    assert_eq!(mark(&world), 1);
+    assert_eq!(world.storage.writes.get() - writes, 1);
+    assert!(pushes(&world.restart_partition()).is_empty(), "nothing is told again");
+    assert_eq!(world.storage.writes.get() - writes, 2, "the incarnation");
+}
+
+#[test]
 fn nobody_watches_and_nothing_is_different() {
     let mut world = World::new();
     let actions = step(&mut world, vec![envelope(1, "a"), envelope(2, "b")]);

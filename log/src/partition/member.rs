@@ -148,7 +148,12 @@ impl Member for Partition {
     }
 
     fn rang(&mut self, sql: &dyn Sql, now: Nanos) -> Result<(), Fault> {
-        self.watch.alarm(sql, now)
+        self.watch.alarm(sql, now)?;
+        if let Some(mark) = self.watch.settle(self.last.highest)? {
+            self.last.pushed_through = mark;
+            self.last.save(sql)?;
+        }
+        Ok(())
     }
 
     fn acknowledged(

@@ -65,6 +65,23 @@ fn trap_20_what_was_acknowledged_is_not_told_again() {
 }
 
 #[test]
+fn rule_8_the_alarm_raises_the_mark_once_nothing_is_owed() {
+    let mut world = World::new();
+    world.add(1, 1, &[topic(1)]);
+    world.publish(&topic(1));
+    let push = world.push();
+    world.ring();
+    assert_eq!(world.mark, 0, "in flight");
+    world.acknowledge(&push);
+    assert_eq!(world.mark, 0, "not in a write of its own");
+    world.ring();
+    assert_eq!(world.mark, 1, "with the alarm that is set for later");
+    assert_eq!(world.machine.settle(1), Ok(None), "once");
+    world.restart();
+    assert!(world.pushes.is_empty(), "whoever slept well is not woken by it");
+}
+
+#[test]
 fn trap_21_the_mark_waits_for_the_answer_not_for_the_push() {
     let mut world = World::new();
     world.add(1, 1, &[topic(1)]);

@@ -88,7 +88,11 @@ impl World {
     }
 
     fn start(&mut self) {
-        self.event(|world| world.machine.alarm(&world.storage, world.now).expect("it loads"));
+        self.event(|world| {
+            world.machine.alarm(&world.storage, world.now).expect("it loads");
+            let settled = world.machine.settle(world.highest).expect("the mark is sound");
+            world.mark = settled.unwrap_or(world.mark);
+        });
     }
 
     /// Runs an event, and does what the machine says at its end.

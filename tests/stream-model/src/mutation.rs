@@ -60,6 +60,8 @@ pub enum Mutation {
     HintReleasesMark,
     /// An instance that has not loaded its watches raises the mark (hole 21).
     MarkWhileNotLoaded,
+    /// The alarm raises the mark although something is owed.
+    MarkWhileOwed,
     /// No alarm is armed with the rows (hole 19).
     NoAlarm,
     /// Watches are kept in memory only (hole 25).

@@ -82,7 +82,9 @@ impl World {
                 self.partitions[*at].start(scenario);
             }
             Action::Load(at) => self.partitions[*at].load(scenario),
-            Action::Alarm(at) => self.partitions[*at].alarm(scenario),
+            Action::Alarm(at) => {
+                self.partition_event(scenario, *at, |partition, effects| partition.alarm(scenario, effects));
+            }
             Action::Overflow(at) => {
                 self.faults.overflows -= 1;
                 self.partitions[*at].overflow();

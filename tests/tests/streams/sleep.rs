@@ -43,6 +43,25 @@ async fn api_254_api_259_a_stream_that_slept_goes_on_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_partition_that_slept_tells_nobody_what_they_have() {
+    let backend = Backend::start(&[OPEN]).await;
+    let client = backend.client();
+    let [ones, others] = [topics(20), topics(20)];
+    let (mut one, _) = Stream::open(backend.url()).await.unwrap();
+    let (mut other, _) = Stream::open(backend.url()).await.unwrap();
+    one.apply(&from_start(&ones), &[]).await.unwrap();
+    other.apply(&from_start(&others), &[]).await.unwrap();
+    publish(&client, &ones).await;
+    one.receive(ones.len()).await.unwrap();
+
+    tokio::time::sleep(LONG).await;
+    publish(&client, &others).await;
+    other.receive(others.len()).await.unwrap();
+    let status = status::read(&backend.raw()).await.unwrap();
+    assert_eq!(status.streams["hints"], 0, "the first stream was left asleep");
+}
+
+#[tokio::test]
 async fn api_255_a_sleeping_stream_is_pinged_and_ends_as_it_should() {
     let backend = Backend::start(&[OPEN, ("KEEPALIVE_INTERVAL_MS", "13000")]).await;
     let (mut stream, _) = Stream::open(backend.url()).await.unwrap();

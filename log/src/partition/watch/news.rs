@@ -51,6 +51,18 @@ impl Watch {
             runs: BTreeMap::new(),
         }
     }
+
+    /// Raises the mark when the alarm rings and nothing is owed any more, and says so if that is to be written: with
+    /// the alarm that is set for later (rule 8). Steps write it before their own rows are acknowledged; the next
+    /// instance would tell the heads of those to everybody who has them.
+    pub fn settle(&mut self, highest: u64) -> Result<Option<u64>, Fault> {
+        if self.debts.lowest().is_some() {
+            return Ok(None);
+        }
+        let before = self.mark;
+        self.mark = self.news().mark(highest)?;
+        Ok((self.mark > before).then_some(self.mark))
+    }
 }
 
 impl News<'_> {

@@ -96,10 +96,16 @@ impl Partition {
         self.memory = None;
     }
 
-    /// The alarm fires: it goes on until nothing is owed (rule 7).
-    pub fn alarm(&mut self, scenario: &Scenario) {
+    /// The alarm fires: it goes on until nothing is owed (rule 7). Then the mark is raised, in the write that arms the
+    /// alarm for later.
+    pub fn alarm(&mut self, scenario: &Scenario, effects: &mut Effects) {
         self.load(scenario);
         self.stored.alarm = self.owes_anything();
+        if !self.stored.alarm {
+            self.raise_mark(scenario, effects);
+        } else if scenario.breaks(Mutation::MarkWhileOwed) {
+            self.stored.pushed_through = self.stored.newest();
+        }
     }
 
     /// Whether the session has still to be told, or to answer.

@@ -4,7 +4,6 @@
 
 use anyhow::{Context as _, ensure};
 use hyper_util::client::legacy::{Client as Http, connect::HttpConnector};
-use hyper_util::rt::TokioExecutor;
 use prost::Message;
 use sealog_proto::associations::IdentifierKind;
 use sealog_proto::backend::{
@@ -21,6 +20,8 @@ use tonic::codegen::http::{Uri, uri::PathAndQuery};
 use tonic::{Request, Status, Streaming, body::Body, client::Grpc};
 use tonic_prost::ProstCodec;
 use tonic_web::{GrpcWebCall, GrpcWebClientService};
+
+use crate::raw::connections;
 
 /// The method path of a publish.
 pub const PUBLISH: &str = "/xmtp.backend.v1.PublishService/Publish";
@@ -54,8 +55,7 @@ impl Client {
         let origin: Uri = url.parse().with_context(|| format!("`{url}` is not a URL"))?;
         let plain = origin.scheme_str() == Some("http") && origin.path() == "/" && origin.query().is_none();
         ensure!(plain, "`{url}` is no address of the form http://HOST:PORT (this client has no TLS)");
-        let http = Http::builder(TokioExecutor::new()).build_http();
-        let grpc = Grpc::with_origin(GrpcWebClientService::new(http), origin)
+        let grpc = Grpc::with_origin(GrpcWebClientService::new(connections()), origin)
             // A little above the ceiling: what is over it must be refused by the server, not by us.
             .max_decoding_message_size(2 * CEILING)
             .max_encoding_message_size(2 * CEILING);

@@ -1,14 +1,16 @@
 //! Plain HTTP: requests that no well-behaved client sends, and answers read byte by byte.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD, engine::general_purpose::STANDARD_NO_PAD};
 use bytes::{Buf as _, Bytes};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::{Client as Pool, connect::HttpConnector};
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use sealog_proto::status::PublishFailure;
+use tonic::codegen::Body;
 use tonic::codegen::http::{HeaderMap, Method, Request, StatusCode};
 
 /// The flag of a message frame.
@@ -22,6 +24,15 @@ pub const TRAILERS: u8 = 0x80;
 pub const GRPC_WEB: &str = "application/grpc-web+proto";
 /// The content type that a text-mode gRPC-Web client sends.
 pub const GRPC_WEB_TEXT: &str = "application/grpc-web-text+proto";
+
+/// How long a connection is kept that nobody uses. workerd closes one after 15 s, about when a test that let objects
+/// sleep goes on: a request must not meet that.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// HTTP/1.1 connections for a client.
+pub(crate) fn connections<B: Body<Data: Send> + Send>() -> Pool<HttpConnector, B> {
+    Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(KEPT).build_http()
+}
 
 /// A plain HTTP/1.1 client.
 #[derive(Clone)]
@@ -53,7 +64,7 @@ pub struct Unary {
 impl Raw {
     /// A client of the server at `origin`.
     pub fn new(origin: &str) -> Self {
-        let http = Pool::builder(TokioExecutor::new()).build_http();
+        let http = connections();
         Self { http, origin: origin.trim_end_matches('/').to_owned() }
     }
 

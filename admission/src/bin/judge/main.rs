@@ -1,13 +1,14 @@
 //! `judge --vectors FILE`: runs every case of a vector file through admission, and says where the two disagree.
 //!
 //! The file has the format of `admission/tests/vectors/identity.json`: groups of cases by name, of which any may be
-//! missing. Each mismatch is one line; the last line counts. Exit status: 0 without a mismatch, 1 with one or with a
-//! group that is not known, 2 when there is nothing to judge.
+//! missing or empty. Each mismatch is one line; the last line counts. Exit status: 0 without a mismatch, 1 with one or
+//! with a group that is not known, 2 when there is nothing to judge.
 
 mod vectors;
 
+use std::io::Write as _;
 use std::process::ExitCode;
-use std::{env, fs};
+use std::{env, fs, io};
 
 const USAGE: &str = "usage: judge --vectors FILE";
 
@@ -15,7 +16,8 @@ fn main() -> ExitCode {
     match read(&env::args().skip(1).collect::<Vec<_>>()) {
         Ok(file) => {
             let report = vectors::judge(&file);
-            print!("{report}");
+            // Whoever reads it may stop early, for example `head`: the status still tells.
+            let _ = write!(io::stdout(), "{report}");
             if report.mismatches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {

@@ -1,9 +1,11 @@
-//! Reading a case: every field that is asked for is there and has its type, or the case is a mismatch.
+//! Reading a case: every field that is asked for is there and has its type, or the case is a mismatch. What a case does
+//! not state is not compared, and what it says beyond that (notes, the names of rules) is not looked at.
 
 use std::fmt::{Debug, Display};
 
-use base16ct::mixed;
+use base16ct::{lower, mixed};
 use sealog_admission::Rejection;
+use sealog_proto::backend::publish_error::Reason;
 use serde_json::Value;
 
 use super::Report;
@@ -19,31 +21,44 @@ impl<'a> Case<'a> {
         Self { name: name.to_owned(), value }
     }
 
-    /// The cases of a list; each is called by its name, or else by its place.
+    /// The cases of a list; each is called by its name, or else by its place. A file may hold a part of the cases, so
+    /// that a list may be missing or empty.
     pub(super) fn list(&self, field: &str, report: &mut Report) -> Vec<Case<'a>> {
-        let cases = cases(&format!("{}.{field}", self.name), &self.value[field]);
-        if cases.is_empty() {
-            report.mismatches.push(format!("{}: `{field}` is no list of cases", self.name));
+        match &self.value[field] {
+            Value::Null => Vec::new(),
+            list => Self::new(&format!("{}.{field}", self.name), list).items(report),
         }
-        cases
     }
 
     /// The cases of a group that is itself a list.
     pub(super) fn items(&self, report: &mut Report) -> Vec<Case<'a>> {
-        let cases = cases(&self.name, self.value);
-        if cases.is_empty() {
-            report.mismatches.push(format!("{}: no list of cases", self.name));
-        }
-        cases
+        let Some(list) = self.value.as_array() else {
+            report.mismatches.push(format!("{}: this is no list of cases", self.name));
+            return Vec::new();
+        };
+        let named = |(place, value): (usize, &'a Value)| {
+            let name = value["name"].as_str().map_or_else(|| format!("#{place}"), |name| format!("{name:?}"));
+            Case { name: format!("{} {name}", self.name), value }
+        };
+        list.iter().enumerate().map(named).collect()
     }
 
     /// Any list beside the known ones would be cases that nobody judges.
     pub(super) fn has_no_list_but(&self, known: &[&str], report: &mut Report) {
-        for (field, value) in self.value.as_object().into_iter().flatten() {
+        let Some(fields) = self.value.as_object() else {
+            report.mismatches.push(format!("{}: this is no object with cases", self.name));
+            return;
+        };
+        for (field, value) in fields {
             if value.is_array() && !known.contains(&field.as_str()) {
                 report.mismatches.push(format!("{}: the list `{field}` is not known", self.name));
             }
         }
+    }
+
+    /// Whether the case says anything of this kind; null counts as nothing.
+    pub(super) fn states(&self, field: &str) -> bool {
+        !self.value[field].is_null()
     }
 
     pub(super) fn text(&self, field: &str) -> Result<&'a str, String> {
@@ -52,11 +67,12 @@ impl<'a> Case<'a> {
 
     /// As [`text`](Self::text); null or missing is `None`.
     pub(super) fn optional_text(&self, field: &str) -> Result<Option<&'a str>, String> {
-        if self.value[field].is_null() { Ok(None) } else { self.text(field).map(Some) }
+        self.states(field).then(|| self.text(field)).transpose()
     }
 
+    /// Bytes as hexadecimal of either case, with `0x` before it or not.
     pub(super) fn hex(&self, field: &str) -> Result<Vec<u8>, String> {
-        mixed::decode_vec(self.text(field)?).map_err(|_| format!("`{field}` is no hexadecimal"))
+        unhex(self.text(field)?).ok_or_else(|| format!("`{field}` is no hexadecimal"))
     }
 
     /// A number, or a string of its digits.
@@ -70,25 +86,41 @@ impl<'a> Case<'a> {
 
     /// As [`number`](Self::number); null or missing is `None`.
     pub(super) fn optional_number(&self, field: &str) -> Result<Option<u64>, String> {
-        if self.value[field].is_null() { Ok(None) } else { self.number(field).map(Some) }
+        self.states(field).then(|| self.number(field)).transpose()
+    }
+
+    /// Compares a text with the one that is stated, if one is.
+    pub(super) fn same_text(&self, field: &str, got: &str) -> Result<(), String> {
+        self.optional_text(field)?.map_or(Ok(()), |expected| same(field, got, expected))
+    }
+
+    /// Compares bytes with those that are stated, if any are.
+    pub(super) fn same_bytes(&self, field: &str, got: &[u8]) -> Result<(), String> {
+        if !self.states(field) {
+            return Ok(());
+        }
+        same(field, lower::encode_string(got), lower::encode_string(&self.hex(field)?))
     }
 
     /// Compares the verdict with `expect`, and with `reason` where one is stated. Returns what was accepted.
     pub(super) fn expect<T>(&self, verdict: Verdict<T>) -> Result<Option<T>, String> {
-        let expected = self.text("expect")?;
+        self.compare(self.text("expect")?, verdict)
+    }
+
+    /// As [`expect`](Self::expect), with a verdict that the case need not state.
+    pub(super) fn compare<T>(&self, expected: &str, verdict: Verdict<T>) -> Result<Option<T>, String> {
         let (got, why) = match &verdict {
             Verdict::Accept(_) => ("accept", String::new()),
-            Verdict::Reject(rejection) => ("reject", format!(" ({rejection})")),
+            Verdict::Reject(_, why) => ("reject", format!(" ({why})")),
             Verdict::Unavailable => ("unavailable", String::new()),
         };
         same("expect", got, expected).map_err(|mismatch| mismatch + &why)?;
-        if let (Verdict::Reject(rejection), false) = (&verdict, self.value["reason"].is_null()) {
-            let got = rejection.reason().as_str_name();
-            same("reason", got, self.text("reason")?).map_err(|mismatch| mismatch + &why)?;
+        if let Verdict::Reject(reason, _) = &verdict {
+            self.same_text("reason", reason.as_str_name()).map_err(|mismatch| mismatch + &why)?;
         }
         Ok(match verdict {
             Verdict::Accept(accepted) => Some(accepted),
-            Verdict::Reject(_) | Verdict::Unavailable => None,
+            Verdict::Reject(..) | Verdict::Unavailable => None,
         })
     }
 }
@@ -96,22 +128,33 @@ impl<'a> Case<'a> {
 /// What came of a case.
 pub(super) enum Verdict<T> {
     Accept(T),
-    Reject(Rejection),
+    /// With a text that says why.
+    Reject(Reason, String),
     Unavailable,
+}
+
+impl<T> Verdict<T> {
+    /// Of bytes that are no message of the kind: a publish with them is refused before it is looked at.
+    pub(super) fn undecodable(error: &prost::DecodeError) -> Self {
+        Self::Reject(Reason::MalformedPayload, error.to_string())
+    }
+}
+
+impl<T> From<Rejection> for Verdict<T> {
+    fn from(rejection: Rejection) -> Self {
+        Self::Reject(rejection.reason(), rejection.to_string())
+    }
 }
 
 impl<T> From<Result<T, Rejection>> for Verdict<T> {
     fn from(result: Result<T, Rejection>) -> Self {
-        result.map_or_else(Self::Reject, Self::Accept)
+        result.map_or_else(Self::from, Self::Accept)
     }
 }
 
-fn cases<'a>(group: &str, list: &'a Value) -> Vec<Case<'a>> {
-    let named = |(place, value): (usize, &'a Value)| {
-        let name = value["name"].as_str().map_or_else(|| format!("#{place}"), |name| format!("{name:?}"));
-        Case { name: format!("{group} {name}"), value }
-    };
-    list.as_array().into_iter().flatten().enumerate().map(named).collect()
+/// The bytes that hexadecimal of either case spells, with `0x` before it or not.
+pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
+    mixed::decode_vec(text.strip_prefix("0x").unwrap_or(text)).ok()
 }
 
 /// Whether what was computed is what the file says.

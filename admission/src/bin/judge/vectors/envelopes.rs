@@ -1,41 +1,46 @@
 //! Envelopes of every kind: routing, framing, and the stored form.
 
-use base16ct::lower;
-use prost::Message;
-use sealog_admission::{Admitted, Rejection, admit, key_package};
+use prost::{DecodeError, Message};
+use sealog_admission::{Admitted, admit, key_package};
 use sealog_proto::backend::client_envelope::Payload;
 use sealog_proto::backend::{ClientEnvelope, CommitLogEntry, GroupMessage, KeyPackage, WelcomeMessage};
 use sealog_proto::canonical::Canonical;
 
 use super::Report;
-use super::case::{Case, same};
+use super::case::{Case, Verdict, same};
 
 pub(super) fn group_messages(group: &Case<'_>, report: &mut Report) {
     payloads(group, report, |case| {
-        Ok(Payload::GroupMessage(GroupMessage { data: case.hex("data")?.into(), ..GroupMessage::default() }))
+        let data = case.hex("data")?.into();
+        Ok(Ok(Payload::GroupMessage(GroupMessage { data, ..GroupMessage::default() })))
     });
 }
 
 pub(super) fn welcomes(group: &Case<'_>, report: &mut Report) {
     payloads(group, report, |case| {
-        let message = WelcomeMessage::decode(case.hex("welcome_message")?.as_slice());
-        Ok(Payload::WelcomeMessage(message.map_err(|error| error.to_string())?))
+        Ok(WelcomeMessage::decode(case.hex("welcome_message")?.as_slice()).map(Payload::WelcomeMessage))
     });
 }
 
 pub(super) fn commit_log(group: &Case<'_>, report: &mut Report) {
     payloads(group, report, |case| {
-        let entry = CommitLogEntry::decode(case.hex("commit_log_entry")?.as_slice());
-        Ok(Payload::CommitLogEntry(entry.map_err(|error| error.to_string())?))
+        Ok(CommitLogEntry::decode(case.hex("commit_log_entry")?.as_slice()).map(Payload::CommitLogEntry))
     });
 }
 
-fn payloads(group: &Case<'_>, report: &mut Report, payload: impl Fn(&Case<'_>) -> Result<Payload, String>) {
+fn payloads(
+    group: &Case<'_>,
+    report: &mut Report,
+    payload: impl Fn(&Case<'_>) -> Result<Result<Payload, DecodeError>, String>,
+) {
     group.has_no_list_but(&["cases"], report);
     for case in group.list("cases", report) {
         let judge = || {
-            let verdict = admit(&ClientEnvelope { payload: Some(payload(&case)?) });
-            routed(&case, verdict)
+            let verdict = match payload(&case)? {
+                Ok(payload) => admit(&ClientEnvelope { payload: Some(payload) }).into(),
+                Err(error) => Verdict::undecodable(&error),
+            };
+            routed(&case, case.text("expect")?, verdict)
         };
         report.add(&case.name, judge());
     }
@@ -50,21 +55,21 @@ pub(super) fn key_packages(group: &Case<'_>, report: &mut Report) {
             let payload = KeyPackage { key_package_tls_serialized: package.clone().into() };
             let verdict = admit(&ClientEnvelope { payload: Some(Payload::KeyPackage(payload)) })
                 .and_then(|admitted| key_package::check(&package, now_seconds).map(|()| admitted));
-            routed(&case, verdict)
+            routed(&case, case.text("expect")?, verdict.into())
         };
         report.add(&case.name, judge());
     }
 }
 
-/// The verdict, and of what is accepted its topic, and its flag where one is stated.
-fn routed(case: &Case<'_>, verdict: Result<Admitted, Rejection>) -> Result<(), String> {
-    let Some(admitted) = case.expect(verdict.into())? else { return Ok(()) };
-    same("topic", lower::encode_string(admitted.topic.as_bytes()), case.text("topic")?)?;
-    let flag = &case.value["is_commit_or_proposal"];
-    if flag.is_null() {
+/// The verdict, and of what is accepted its topic and its flag.
+fn routed(case: &Case<'_>, expected: &str, verdict: Verdict<Admitted>) -> Result<(), String> {
+    let Some(admitted) = case.compare(expected, verdict)? else { return Ok(()) };
+    case.same_bytes("topic", admitted.topic.as_bytes())?;
+    if !case.states("is_commit_or_proposal") {
         return Ok(());
     }
-    same("is_commit_or_proposal", Some(admitted.is_commit_or_proposal), flag.as_bool())
+    let expected = case.value["is_commit_or_proposal"].as_bool();
+    same("is_commit_or_proposal", Some(admitted.is_commit_or_proposal), expected)
 }
 
 pub(super) fn client_envelopes(group: &Case<'_>, report: &mut Report) {
@@ -74,12 +79,16 @@ pub(super) fn client_envelopes(group: &Case<'_>, report: &mut Report) {
     }
 }
 
+/// Accepted, unless the case states another verdict.
 fn client_envelope(case: &Case<'_>) -> Result<(), String> {
-    let wire = case.hex("wire")?;
-    let envelope = ClientEnvelope::decode(wire.as_slice()).map_err(|error| error.to_string())?;
-    let canonical = Canonical::of(&envelope);
-    same("stored", lower::encode_string(&canonical.body), case.text("stored")?)?;
-    same("message_hash_sha256", lower::encode_string(&canonical.hash), case.text("message_hash_sha256")?)?;
-    let admitted = admit(&envelope).map_err(|rejection| rejection.to_string())?;
-    same("topic", lower::encode_string(admitted.topic.as_bytes()), case.text("topic")?)
+    let verdict = match ClientEnvelope::decode(case.hex("wire")?.as_slice()) {
+        Ok(envelope) => {
+            let Canonical { body, hash } = Canonical::of(&envelope);
+            case.same_bytes("stored", &body)?;
+            case.same_bytes("message_hash_sha256", &hash)?;
+            admit(&envelope).into()
+        }
+        Err(error) => Verdict::undecodable(&error),
+    };
+    routed(case, case.optional_text("expect")?.unwrap_or("accept"), verdict)
 }

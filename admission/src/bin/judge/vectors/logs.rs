@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use base16ct::lower;
 use prost::Message;
 use sealog_admission::identity::{
-    Block, Decision, Identifier, Member, Rules, State, WalletQuestion, decide, freshness, plan,
+    Associations, Block, Decision, Identifier, Member, Rules, State, WalletQuestion, decide, freshness, plan,
 };
 use sealog_admission::{Rejection, admit};
 use sealog_proto::associations::IdentityUpdate;
 use sealog_proto::backend::ClientEnvelope;
 use sealog_proto::backend::client_envelope::Payload;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::Report;
-use super::case::{Case, Verdict, same};
+use super::case::{Case, Verdict, same, unhex};
 
 /// The published defaults.
 const RULES: Rules = Rules { max_signatures: 1_000, max_wallet_signatures: 100, handles: true };
@@ -38,29 +38,43 @@ fn take_step(
     notes: &mut Vec<String>,
 ) -> Result<(), String> {
     let wire = step.hex("identity_update")?;
-    let update = IdentityUpdate::decode(wire.as_slice()).map_err(|error| error.to_string())?;
+    let update = match IdentityUpdate::decode(wire.as_slice()) {
+        Ok(update) => update,
+        Err(error) => return step.expect(Verdict::<()>::undecodable(&error)).map(drop),
+    };
+    let stated = match (step.value["why"].as_str(), step.value["rule"].as_str()) {
+        (Some(WALLET_REFUSES), _) => Some(Some(false)),
+        (_, Some(NO_VERDICT)) => Some(None),
+        _ => None,
+    };
     let mut answer = |question: &WalletQuestion| {
         let answer = answers[answer_key(question)].as_bool();
-        if answer == Some(true) && step.value["why"] == WALLET_REFUSES {
-            notes.push(format!(
-                "{}: chain_answers has another answer of the same wallet; taken as no",
-                step.name
-            ));
-            return Some(false);
+        match stated {
+            Some(stated) if answer == Some(true) => {
+                notes.push(format!(
+                    "{}: chain_answers has another answer of the same wallet; taken as the step says",
+                    step.name
+                ));
+                stated
+            }
+            _ => answer,
         }
-        answer
     };
     let verdict = judge(&update, &mut answer, state);
     if let Some(decision) = step.expect(verdict)? {
         state.fold(&update.inbox_id, 0, &decision.facts).map_err(|error| error.to_string())?;
-        return same_state(state, &Case::new("state_after", &step.value["state_after"]));
+        if step.states("state_after") {
+            return same_state(state, &Case::new("state_after", &step.value["state_after"]));
+        }
     }
     Ok(())
 }
 
-/// One answer is kept for each question, so that a wallet that first refuses and then accepts the same signature at the
-/// same block has only the later one in the file. A step where it refuses says so.
+/// One answer is kept for each question, so that a wallet that first refuses, or is not reached, and then accepts the same
+/// signature at the same block has only the later one in the file. A step before that says so.
 const WALLET_REFUSES: &str = "not valid at block";
+/// As [`WALLET_REFUSES`]: the rule that a verifier failure is no verdict.
+const NO_VERDICT: &str = "IDENT-061";
 
 /// As an update that is not stored yet, with the wallets' answers at hand.
 fn judge(
@@ -71,7 +85,7 @@ fn judge(
     let envelope = ClientEnvelope { payload: Some(Payload::IdentityUpdate(update.clone())) };
     let plan = match admit(&envelope).and_then(|_| plan(update, &RULES)) {
         Ok(plan) => plan,
-        Err(rejection) => return Verdict::Reject(rejection),
+        Err(rejection) => return rejection.into(),
     };
     // A refusal is certain, whatever another chain would have said.
     let answers: Vec<_> = plan.questions().iter().map(answer).collect();
@@ -87,31 +101,41 @@ fn answer_key(question: &WalletQuestion) -> String {
     format!("{chain_id}:{address}:{block_number}:{}", lower::encode_string(signature))
 }
 
+/// Compares what is stated of a state. A field that is not known would go unjudged.
 fn same_state(state: &State, expected: &Case<'_>) -> Result<(), String> {
     const JUDGED: [&str; 5] = ["inbox_id", "recovery", "recovery_chain", "members", "seen_replay_keys"];
-    let fields = expected.value.as_object().ok_or("`state_after` is missing")?;
+    let fields = expected.value.as_object().ok_or("`state_after` is no object")?;
     if let Some(field) = fields.keys().find(|field| !JUDGED.contains(&field.as_str())) {
         return Err(format!("state_after: the field `{field}` is not known"));
     }
     let associations = state.associations().ok_or("an accepted update leaves no state")?;
-    same("inbox_id", associations.inbox_id.as_str(), expected.text("inbox_id")?)?;
-    same("recovery", spell(&associations.recovery), expected.text("recovery")?)?;
-    same("recovery_chain", associations.recovery_chain, expected.optional_number("recovery_chain")?)?;
+    expected.same_text("inbox_id", &associations.inbox_id)?;
+    expected.same_text("recovery", &spell(&associations.recovery))?;
+    if fields.contains_key("recovery_chain") {
+        let chain = expected.optional_number("recovery_chain")?;
+        same("recovery_chain", associations.recovery_chain, chain)?;
+    }
+    if let Some(listed) = fields.get("members") {
+        same_members(associations, listed.as_object().ok_or("`members` is no object")?)?;
+    }
+    if let Some(keys) = fields.get("seen_replay_keys") {
+        let keys = keys.as_array().ok_or("`seen_replay_keys` is no list")?;
+        let hash = |key: &Value| -> Option<[u8; 32]> { Some(Sha256::digest(unhex(key.as_str()?)?).into()) };
+        let hashes: Option<BTreeSet<_>> = keys.iter().map(hash).collect();
+        same("seen_replay_keys", Some(state.seen()), hashes.as_ref())?;
+    }
+    Ok(())
+}
+
+fn same_members(associations: &Associations, listed: &Map<String, Value>) -> Result<(), String> {
     let members: BTreeMap<_, _> =
         associations.members.iter().map(|(named, member)| (spell(named), member)).collect();
-    let listed = expected.value["members"].as_object().ok_or("`members` is no object")?;
     let names: Vec<_> = members.keys().collect();
     same("members", names, listed.keys().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>())?;
-    for (name, member) in members {
+    members.into_iter().try_for_each(|(name, member)| {
         same_member(member, &Case::new(&name, &listed[&name]))
-            .map_err(|mismatch| format!("{name}: {mismatch}"))?;
-    }
-    let keys = expected.value["seen_replay_keys"].as_array().ok_or("`seen_replay_keys` is no list")?;
-    let hash = |key: &Value| -> Option<[u8; 32]> {
-        Some(Sha256::digest(base16ct::mixed::decode_vec(key.as_str()?).ok()?).into())
-    };
-    let hashes: Option<BTreeSet<_>> = keys.iter().map(hash).collect();
-    same("seen_replay_keys", Some(state.seen()), hashes.as_ref())
+            .map_err(|mismatch| format!("{name}: {mismatch}"))
+    })
 }
 
 fn same_member(member: &Member, expected: &Case<'_>) -> Result<(), String> {
@@ -147,7 +171,7 @@ fn fresh(case: &Case<'_>, head: &Case<'_>) -> Result<Verdict<()>, String> {
     let head = Block { number: head.number("number")?, timestamp: head.number("timestamp")? };
     let number = case.number("block")?;
     if let Err(rejection) = freshness::check_number(number, head) {
-        return Ok(Verdict::Reject(rejection));
+        return Ok(rejection.into());
     }
     let Some(timestamp) = case.optional_number("timestamp")? else { return Ok(Verdict::Unavailable) };
     let verdict: Result<(), Rejection> = freshness::check_age(Block { number, timestamp }, head);

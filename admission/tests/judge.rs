@@ -4,6 +4,7 @@
 #[path = "../src/bin/judge/vectors/mod.rs"]
 mod vectors;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::process::{Command, Output};
 
@@ -213,7 +214,7 @@ fn signed_bytes_are_judged() {
     });
 }
 
-fn judge(args: &[&str]) -> Output {
+fn judge(args: &[impl AsRef<OsStr>]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_judge")).args(args).output().unwrap()
 }
 
@@ -395,6 +396,17 @@ fn a_file_that_is_no_json_is_refused_with_its_place() {
         assert_eq!(output.status.code(), Some(2));
         assert!(error.starts_with("error: ") && error.contains(place), "{error}");
     }
+}
+
+/// Names of files are bytes.
+#[cfg(unix)]
+#[test]
+fn a_path_need_not_be_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let output = judge(&[OsStr::new("--vectors"), OsStr::from_bytes(b"\xff")]);
+    assert_eq!(output.status.code(), Some(2), "not a panic");
+    assert!(output.stderr.starts_with(b"error: "));
 }
 
 #[test]

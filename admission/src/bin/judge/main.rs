@@ -6,14 +6,16 @@
 
 mod vectors;
 
+use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs, io};
 
 const USAGE: &str = "usage: judge --vectors FILE";
 
 fn main() -> ExitCode {
-    match read(&env::args().skip(1).collect::<Vec<_>>()) {
+    match read(&env::args_os().skip(1).collect::<Vec<_>>()) {
         Ok(file) => {
             let report = vectors::judge(&file);
             // Whoever reads it may stop early, for example `head`: the status still tells.
@@ -27,11 +29,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn read(args: &[String]) -> Result<serde_json::Value, String> {
+fn read(args: &[OsString]) -> Result<serde_json::Value, String> {
     let [flag, path] = args else { return Err(USAGE.to_owned()) };
     if flag != "--vectors" {
         return Err(USAGE.to_owned());
     }
-    let text = fs::read(path).map_err(|error| format!("{path}: {error}"))?;
-    serde_json::from_slice(&text).map_err(|error| format!("{path} is no JSON: {error}"))
+    let path = Path::new(path);
+    let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{} is no JSON: {error}", path.display()))
 }

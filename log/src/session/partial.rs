@@ -61,7 +61,7 @@ impl Partial {
         }
         let rest = input.split_to(missing);
         let before = std::mem::take(self);
-        if before.tail.len() == HEADER {
+        if before.stored == 0 && before.tail.len() == HEADER {
             return Ok(Some(rest)); // nearly every frame: whole, in one message
         }
         let mut frame = BytesMut::with_capacity(before.length);

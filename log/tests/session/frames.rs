@@ -63,6 +63,25 @@ fn rule_21_a_long_frame_is_kept_in_storage_in_proportion_and_removed_with_it() {
 }
 
 #[test]
+fn rule_21_a_long_frame_is_whole_however_few_bytes_follow_what_was_stored() {
+    let adds: Vec<(u32, u64)> = (0..200).map(|topic| (topic, 0)).collect();
+    let frame =
+        grpc(&SubscribeRequest { request: Some(Request::Update(update(1, &adds, &[]))) }.encode_to_vec());
+    // Among them as many bytes as a header has.
+    for few in 1..=20 {
+        let mut world = World::open();
+        for part in [&frame[..3_000], &frame[3_000..3_000 + few], &frame[3_000 + few..]] {
+            data(&mut world, part);
+            world.sync();
+        }
+        world.run();
+        assert_eq!(world.code(), None, "{few} bytes");
+        assert!(matches!(&world.take()[..], [Got::Applied(1, targets)] if targets.len() == 200), "{few} bytes");
+        assert_eq!(rows(&world), 1, "of the frame nothing stays, {few} bytes: the row is the Update's");
+    }
+}
+
+#[test]
 fn a_frame_longer_than_a_row_comes_through() {
     let limits = Limits::default();
     let mut world = World::with(1, limits);

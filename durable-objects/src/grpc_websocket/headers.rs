@@ -34,7 +34,8 @@ pub fn check_headers(block: &[u8]) -> Result<(), HeadersError> {
         {
             return Err(HeadersError::Malformed);
         }
-        let is_identity = matches!(value.trim(), "" | "identity");
+        let value = value.trim();
+        let is_identity = value.is_empty() || value.eq_ignore_ascii_case("identity");
         if name.eq_ignore_ascii_case("grpc-encoding") && !is_identity {
             return Err(HeadersError::Compressed);
         }
@@ -59,6 +60,7 @@ mod tests {
             "content-type: application/grpc-web+proto\r\nx-grpc-web: 1\r\n",
             "Content-Type:application/grpc-web\r\nauthorization: Bearer a:b",
             "grpc-encoding: identity\r\ngrpc-timeout: 5S\r\n",
+            "Grpc-Encoding:  Identity \r\n",
             "x-empty:\r\n",
             "",
         ] {

@@ -76,7 +76,10 @@ fn rule_21_a_long_frame_is_whole_however_few_bytes_follow_what_was_stored() {
         }
         world.run();
         assert_eq!(world.code(), None, "{few} bytes");
-        assert!(matches!(&world.take()[..], [Got::Applied(1, targets)] if targets.len() == 200), "{few} bytes");
+        assert!(
+            matches!(&world.take()[..], [Got::Applied(1, targets)] if targets.len() == 200),
+            "{few} bytes"
+        );
         assert_eq!(rows(&world), 1, "of the frame nothing stays, {few} bytes: the row is the Update's");
     }
 }

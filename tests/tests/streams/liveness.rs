@@ -11,11 +11,11 @@ use crate::support::{DEADLINE_EXCEEDED, from_start, publish, topic};
 
 /// Short enough for a test, long enough for a busy machine.
 const INTERVAL: Duration = Duration::from_secs(1);
-const WAIT: Duration = Duration::from_secs(4);
-const VARS: [Var<'static>; 2] = [("KEEPALIVE_INTERVAL_MS", "1000"), ("MAX_PONG_WAIT_MS", "4000")];
+const WAIT: Duration = Duration::from_secs(8);
+const VARS: [Var<'static>; 2] = [("KEEPALIVE_INTERVAL_MS", "1000"), ("MAX_PONG_WAIT_MS", "8000")];
 
-/// What the platform's timers and a busy machine add.
-const SLACK: Duration = Duration::from_millis(1_500);
+/// What the platform's timers and a busy machine add. The exact times are proved where time is an input (`log`).
+const SLACK: Duration = Duration::from_secs(5);
 
 static QUICK: Shared = Shared::const_new(Weak::new());
 
@@ -46,6 +46,7 @@ async fn api_257_an_unanswered_ping_is_never_doubled_and_ends_the_stream() {
     let backend = Backend::once(&QUICK, &VARS).await;
     let client = backend.client();
     let topic = topic();
+    let begun = Instant::now();
     let (mut stream, _) = Stream::open(backend.url()).await.unwrap();
     stream.apply(&from_start(std::slice::from_ref(&topic)), &[]).await.unwrap();
     let nonce = nonce(&mut stream).await;
@@ -65,8 +66,10 @@ async fn api_257_an_unanswered_ping_is_never_doubled_and_ends_the_stream() {
     };
     assert_eq!(delivered, stored);
     assert_eq!((end.code, end.close), (DEADLINE_EXCEEDED, 1000), "{}", end.message);
+    // When the Ping left, the client cannot know: not before an interval had passed, and not after it came.
+    let lived = begun.elapsed();
+    assert!(lived >= INTERVAL + WAIT, "cut off after {lived:?}");
     let waited = pinged.elapsed();
-    assert!(waited + Duration::from_millis(200) >= WAIT, "cut off after {waited:?}");
     assert!(waited < WAIT + Duration::from_secs(1) + SLACK, "cut off only after {waited:?}");
 }
 
@@ -75,7 +78,7 @@ async fn api_257_a_late_pong_is_in_time_within_the_wait() {
     let backend = Backend::once(&QUICK, &VARS).await;
     let (mut stream, _) = Stream::open(backend.url()).await.unwrap();
     let first = nonce(&mut stream).await;
-    assert!(stream.is_silent_for(WAIT.saturating_sub(INTERVAL)).await, "a second Ping");
+    assert!(stream.is_silent_for(WAIT / 2).await, "a second Ping");
     stream.pong(first).await.unwrap();
     assert_ne!(nonce(&mut stream).await, first);
 }

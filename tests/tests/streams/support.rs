@@ -1,9 +1,14 @@
 //! What the files of this suite have in common.
 
+use std::time::Duration;
+
 use sealog_proto::backend::ClientEnvelope;
 use sealog_proto::{Kind, Topic};
+use sealog_tests::backend::Backend;
 use sealog_tests::client::{Client, sequence_id};
 use sealog_tests::fixtures::{fresh_topic, welcome};
+use sealog_tests::status;
+use tokio::time::{Instant, sleep};
 
 pub(crate) const OK: i32 = 0;
 pub(crate) const INVALID_ARGUMENT: i32 = 3;
@@ -47,6 +52,25 @@ pub(crate) async fn fill(client: &Client, topic: &Topic, count: usize, length: u
         ids.extend(client.publish(envelopes).await.unwrap().iter().map(sequence_id));
     }
     ids
+}
+
+/// Publishes on a topic until nobody is sent a frame for it, nor any other: every stream of the backend has been found
+/// to be gone.
+///
+/// # Panics
+/// When that does not come to pass.
+pub(crate) async fn until_nobody_is_told(backend: &Backend, topic: &Topic) {
+    let (client, raw) = (backend.client(), backend.raw());
+    let start = Instant::now();
+    loop {
+        let before = status::read(&raw).await.unwrap().streams["frames"];
+        publish(&client, std::slice::from_ref(topic)).await;
+        sleep(Duration::from_secs(3)).await;
+        if status::read(&raw).await.unwrap().streams["frames"] == before {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_mins(1), "frames are sent to who is gone");
+    }
 }
 
 /// The same ids, ascending: over several partitions, neither the topics of a publish nor those of a frame are.

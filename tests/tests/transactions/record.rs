@@ -13,7 +13,7 @@ use sealog_tests::status;
 use tokio::time::{Instant, sleep};
 
 /// How long the boundary may take to reach the newest id once nothing is under way.
-const BOUNDARY_LAG: Duration = Duration::from_secs(2);
+const BOUNDARY_LAG: Duration = Duration::from_secs(10);
 
 /// A reader that keeps its cursors and everything it has read.
 pub(crate) struct Record {

@@ -393,7 +393,7 @@ async fn api_231_a_call_that_is_given_up_is_ended_while_the_request_goes_on() {
     let other = Evm::start(OTHER).await;
     let other_node = Node::start(&other).await;
     let both = chains(&[(CHAIN, world.node.url()), (OTHER, other_node.url())]);
-    let backend = Backend::start(&[("CHAINS", &both), ("CHAIN_TIMEOUT_MS", "2000")]).await;
+    let backend = Backend::start(&[("CHAINS", &both), ("CHAIN_TIMEOUT_MS", "4000")]).await;
     let world = World { backend, ..world };
     let wallet = world.wallet().await;
     let head = world.evm.head().await;
@@ -403,7 +403,7 @@ async fn api_231_a_call_that_is_given_up_is_ended_while_the_request_goes_on() {
     let envelopes = vec![on_other, world.create(&wallet, head).await];
     other_node.always(Reply::After(Duration::from_secs(20)));
     // Two calls, one after the other: the request lasts two seconds longer than the call that is given up.
-    world.node.always(Reply::After(Duration::from_millis(1_200)));
+    world.node.always(Reply::After(Duration::from_secs(3)));
     world.node.calls();
 
     let client = world.backend.client();

@@ -118,12 +118,16 @@ async fn api_231_a_dead_node_is_no_verdict() {
 
 #[tokio::test]
 async fn api_231_a_slow_node_is_no_verdict_and_is_given_up() {
-    let world = World::start(&[("CHAIN_TIMEOUT_MS", "300")]).await;
+    let world = World::start(&[("CHAIN_TIMEOUT_MS", "2000")]).await;
     let entry = world.signed(&world.owner.0).await;
     world.node.always(Reply::After(Duration::from_secs(20)));
     let begun = Instant::now();
     assert_no_verdict(world.try_verdict(at(0, &entry)).await);
-    assert!(begun.elapsed() >= Duration::from_millis(300) && begun.elapsed() < Duration::from_secs(5));
+    let waited = begun.elapsed();
+    assert!(
+        waited >= Duration::from_secs(2) && waited < Duration::from_secs(15),
+        "given up after {waited:?}"
+    );
     given_up(&world, 1).await;
     world.node.always(Reply::After(Duration::from_millis(100)));
     assert_eq!(world.verdict(entry).await, (true, 0), "slow, but in time");
@@ -143,7 +147,7 @@ async fn given_up(world: &World, calls: usize) {
 
 #[tokio::test]
 async fn api_281_the_callers_own_time_limit_ends_the_calls_to_a_chain() {
-    let world = World::start(&[]).await;
+    let world = World::start(&[("CHAIN_TIMEOUT_MS", "15000")]).await;
     let entry = world.signed(&world.owner.0).await;
     world.node.always(Reply::After(Duration::from_secs(20)));
     let request = sealog_proto::backend::VerifySmartContractWalletSignaturesRequest {
@@ -154,7 +158,7 @@ async fn api_281_the_callers_own_time_limit_ends_the_calls_to_a_chain() {
     let begun = Instant::now();
     let answer = world.backend.raw().send(Method::POST, VERIFY, &headers, body).await.unwrap();
     assert_eq!(answer.unary().unwrap().trailers["grpc-status"], "4", "DEADLINE_EXCEEDED");
-    assert!(begun.elapsed() < Duration::from_secs(4), "before the node's own limit");
+    assert!(begun.elapsed() < Duration::from_secs(10), "before the limit of a call to a node");
     given_up(&world, 2).await;
 }
 

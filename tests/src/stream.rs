@@ -12,7 +12,7 @@ use sealog_proto::backend::subscribe_request::{Request, Update};
 use sealog_proto::backend::subscribe_response::{Applied, Response};
 use sealog_proto::backend::{CatchupTarget, Ping, Pong, ServerEnvelope, SubscribeRequest, SubscribeResponse};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
@@ -67,8 +67,15 @@ pub struct Stream {
 impl Stream {
     /// Connects, and reads the headers of the answer. Sends nothing.
     pub async fn connect(url: &str) -> anyhow::Result<Self> {
+        Self::connect_with(url, &[("sec-websocket-protocol", SUBPROTOCOL)]).await
+    }
+
+    /// The same, with headers of the handshake as they are given.
+    pub async fn connect_with(url: &str, headers: &[(&'static str, &'static str)]) -> anyhow::Result<Self> {
         let mut request = format!("{}{SUBSCRIBE}", url.replacen("http", "ws", 1)).into_client_request()?;
-        request.headers_mut().insert("sec-websocket-protocol", HeaderValue::from_static(SUBPROTOCOL));
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, HeaderValue::from_static(value));
+        }
         // A frame of the server's may be as long as the ceiling.
         let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         let (socket, response) =
@@ -188,9 +195,17 @@ impl Stream {
         }
     }
 
-    /// Nothing comes for so long.
+    /// Nothing comes for so long. Pings do not count, and are answered.
     pub async fn is_silent_for(&mut self, time: Duration) -> bool {
-        self.passed.is_empty() && timeout(time, self.event()).await.is_err()
+        let end = Instant::now() + time;
+        while self.passed.is_empty() {
+            match timeout_at(end, self.event()).await {
+                Err(_) => return true,
+                Ok(Ok(Event::Response(Response::Ping(ping)))) if self.pong(ping.nonce).await.is_ok() => {}
+                Ok(_) => return false,
+            }
+        }
+        false
     }
 
     /// Reads to the end, past every response.
@@ -198,6 +213,19 @@ impl Stream {
         loop {
             if let Event::End(end) = self.event().await? {
                 return Ok(end);
+            }
+        }
+    }
+
+    /// Closes the socket as a client does that goes, and waits for the answer: its code.
+    pub async fn leave(mut self, code: Option<u16>) -> anyhow::Result<Option<u16>> {
+        let close = code.map(|code| CloseFrame { code: code.into(), reason: "".into() });
+        self.socket.close(close).await?;
+        loop {
+            match timeout(PATIENCE, self.socket.next()).await.context("the close was not answered in time")? {
+                Some(Ok(Message::Close(answer))) => return Ok(answer.map(|answer| answer.code.into())),
+                Some(Ok(_)) => {}
+                other => bail!("{other:?} instead of the answer to a close"),
             }
         }
     }

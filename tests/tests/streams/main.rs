@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods)] // tests live in real time
 
 mod delivery;
+mod ends;
 mod large;
 mod liveness;
 mod rates;

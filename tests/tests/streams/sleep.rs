@@ -101,7 +101,6 @@ async fn half_a_frame_survives_sleep_however_long_it_is() {
 async fn a_stream_that_is_lost_without_a_close_leaves_nothing_that_disturbs() {
     let backend =
         Backend::start(&[OPEN, ("KEEPALIVE_INTERVAL_MS", "1000"), ("MAX_PONG_WAIT_MS", "2000")]).await;
-    let client = backend.client();
     let topic = topic();
     for _ in 0..3 {
         let (mut stream, _) = Stream::open(backend.url()).await.unwrap();

@@ -58,9 +58,12 @@ async fn api_281_every_malformed_message_ends_the_stream_with_its_status() {
         let end = stream.end().await.unwrap();
         assert_eq!((end.code, end.close), (code, 1000), "{what}: {}", end.message);
     }
-    let (mut stream, _) = Stream::open(backend.url()).await.unwrap();
-    stream.send_text("hello").await.unwrap();
-    assert_eq!(stream.end().await.unwrap().code, INVALID_ARGUMENT, "text");
+    let (open, _) = Stream::open(backend.url()).await.unwrap();
+    let opening = Stream::connect(backend.url()).await.unwrap();
+    for mut stream in [open, opening] {
+        stream.send_text("x-grpc-web: 1\r\n").await.unwrap();
+        assert_eq!(stream.end().await.unwrap().code, INVALID_ARGUMENT, "text");
+    }
 }
 
 #[tokio::test]
@@ -114,6 +117,18 @@ async fn api_250_started_waits_for_the_header_block_only() {
     drop(stream);
     let (_, interval) = Stream::open(backend.url()).await.unwrap();
     assert_eq!(interval, 30_000);
+}
+
+#[tokio::test]
+async fn api_259_a_page_of_any_origin_opens_a_stream_that_outlives_its_time_limit() {
+    let backend = Backend::shared().await;
+    let handshake = [("sec-websocket-protocol", "json, grpc-websockets"), ("origin", "https://app.example")];
+    let mut stream = Stream::connect_with(backend.url(), &handshake).await.unwrap();
+    stream.send_message(&b"grpc-timeout: 500m\r\n"[..]).await.unwrap();
+    let Event::Response(Response::Started(_)) = stream.event().await.unwrap() else { panic!("no Started") };
+    assert!(stream.is_silent_for(Duration::from_secs(1)).await);
+    stream.ping(1).await.unwrap();
+    assert_eq!(pong(&mut stream).await, 1);
 }
 
 #[tokio::test]

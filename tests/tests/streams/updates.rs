@@ -113,6 +113,24 @@ async fn api_253_a_topic_may_be_removed_and_added_again_at_once() {
     }
 }
 
+#[tokio::test]
+async fn api_253_two_streams_of_one_client_know_nothing_of_each_other() {
+    let backend = Backend::shared().await;
+    let client = backend.client();
+    let topic = topic();
+    let all = from_start(std::slice::from_ref(&topic));
+    let (mut one, _) = Stream::open(backend.url()).await.unwrap();
+    let (mut other, _) = Stream::open(backend.url()).await.unwrap();
+    one.apply(&all, &[]).await.unwrap();
+    other.apply(&all, &[]).await.unwrap();
+    let first = publish(&client, std::slice::from_ref(&topic)).await;
+    assert_eq!(one.receive(1).await.unwrap(), first);
+    one.apply(&[], std::slice::from_ref(&topic)).await.unwrap();
+    let second = publish(&client, std::slice::from_ref(&topic)).await;
+    assert_eq!(other.receive(2).await.unwrap(), [first, second].concat());
+    assert!(one.is_silent_for(Duration::from_millis(500)).await);
+}
+
 fn entry(topic: Option<&[u8]>, after: u64) -> TopicQuery {
     let topic = topic.map(|bytes| backend::Topic { topic: bytes.to_vec().into() });
     TopicQuery { topic, cursor: Some(Cursor { sequence_id: after }) }

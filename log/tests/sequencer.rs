@@ -5,7 +5,7 @@ mod support;
 use sealog_log::participant;
 use sealog_log::sequencer::Sequencer;
 use sealog_log::{CommandError, Fault, SECOND};
-use sealog_proto::internal::{JoinRequest, ReserveReply, ReserveRequest, failure::Kind};
+use sealog_proto::internal::{JoinReply, JoinRequest, ReserveReply, ReserveRequest, failure::Kind};
 use support::{NOON, Storage};
 
 struct Bench {
@@ -213,13 +213,21 @@ fn join_of_a_worker_older_than_the_directories_fixes_none() {
 }
 
 #[test]
-fn join_refuses_a_deployment_without_partitions() {
+fn join_without_a_number_asks_and_fixes_nothing() {
     let storage = Storage::default();
     let (mut sequencer, _) = Sequencer::load(&storage).unwrap();
-    let refused = sequencer.join(&storage, &shape(0, 1));
-    assert!(matches!(refused, Err(CommandError::Refused(_))));
-    let reply = sequencer.join(&storage, &shape(3, 2)).unwrap();
-    assert_eq!((reply.log_partitions, reply.directory_partitions), (3, 2), "the refusal left nothing behind");
+    let writes = storage.writes.get();
+    assert_eq!(
+        sequencer.join(&storage, &shape(0, 5)).unwrap(),
+        JoinReply::default(),
+        "nobody has said a number"
+    );
+    assert_eq!(storage.writes.get(), writes);
+    let fixed = sequencer.join(&storage, &shape(3, 2)).unwrap();
+    assert_eq!((fixed.log_partitions, fixed.directory_partitions), (3, 2));
+    let writes = storage.writes.get();
+    assert_eq!(sequencer.join(&storage, &shape(0, 5)).unwrap(), fixed);
+    assert_eq!(storage.writes.get(), writes);
 }
 
 #[test]

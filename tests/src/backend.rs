@@ -76,6 +76,19 @@ impl Backend {
         self.0.restart(vars).await.expect("the backend starts again");
     }
 
+    /// The same with settings that it must refuse: it answers, and does not serve.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn restart_refusing(&mut self, vars: &[Var<'_>]) {
+        self.0.restart_refusing(vars).await.expect("the backend starts again");
+    }
+
+    /// What it has logged so far, also before it was restarted; of each run the newest part.
+    pub fn history(&self) -> String {
+        self.0.history()
+    }
+
     /// Where it answers.
     pub fn url(&self) -> &str {
         self.0.url()

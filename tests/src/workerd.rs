@@ -18,6 +18,8 @@ pub struct Workerd {
     server: Option<Server>,
     options: Options,
     url: String,
+    /// What servers wrote that were killed.
+    history: String,
     /// Removes the state at the end, unless it was given.
     _fresh: Option<TempDir>,
 }
@@ -56,8 +58,10 @@ impl Workerd {
         vars: &[(&str, &str)],
         fresh: Option<TempDir>,
     ) -> Result<Self> {
-        let options = Options { build, port: 0, state, settings: settings(vars)?, echo: false };
-        let mut workerd = Self { server: None, options, url: String::new(), _fresh: fresh };
+        let settings = settings(vars)?;
+        let options = Options { build, port: 0, state, settings, echo: false, must_serve: true };
+        let mut workerd =
+            Self { server: None, options, url: String::new(), history: String::new(), _fresh: fresh };
         workerd.launch().await?;
         Ok(workerd)
     }
@@ -73,6 +77,7 @@ impl Workerd {
 
     /// Kills the server with SIGKILL, and returns once it is gone.
     pub fn kill9(&mut self) {
+        self.history += &self.output();
         self.server = None;
     }
 
@@ -81,6 +86,14 @@ impl Workerd {
         self.kill9();
         self.options.settings = settings(vars)?;
         self.launch().await
+    }
+
+    /// The same, and takes any answer to the health check for a start.
+    pub async fn restart_refusing(&mut self, vars: &[(&str, &str)]) -> Result<()> {
+        self.options.must_serve = false;
+        let restarted = self.restart(vars).await;
+        self.options.must_serve = true;
+        restarted
     }
 
     /// Kills the server if it runs, and destroys everything that the objects of `class` keep.
@@ -98,6 +111,11 @@ impl Workerd {
     /// The newest output of the server, for failure messages; empty when it was killed.
     pub fn output(&self) -> String {
         self.server.as_ref().map(Server::output).unwrap_or_default()
+    }
+
+    /// The newest output of this server and of those before it on this state.
+    pub fn history(&self) -> String {
+        self.history.clone() + &self.output()
     }
 
     /// The memory that the server's process occupies, in bytes. Linux alone tells.

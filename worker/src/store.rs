@@ -96,6 +96,16 @@ impl Store {
         logged(self.objects.new_session())
     }
 
+    /// Whether the deployment was created with as many partitions as are set. Fixes nothing where it has no number yet: who
+    /// only asks for its health must not decide how it is built.
+    pub async fn check_shape(&self) -> Result<(), Status> {
+        if self.joined.get() {
+            return Ok(());
+        }
+        let stored = logged(self.objects.join(JoinRequest::default()).await)?;
+        self.compare(stored.log_partitions, stored.directory_partitions)
+    }
+
     /// Checks once that the deployment was created with as many partitions as are set: with another number, topics
     /// would be looked for where they are not. First requests that come together all ask; that harms nothing.
     async fn join(&self) -> Result<(), Status> {
@@ -107,15 +117,20 @@ impl Store {
             directory_partitions: self.directory_partitions,
         };
         let stored = logged(self.objects.join(request).await)?;
+        self.compare(stored.log_partitions, stored.directory_partitions)
+    }
+
+    /// Compares what is set with what is stored, where 0 means nothing, and remembers that all of it agrees.
+    fn compare(&self, log_partitions: u32, directory_partitions: u32) -> Result<(), Status> {
         for (setting, set, stored) in [
-            ("LOG_PARTITIONS", self.log_partitions, stored.log_partitions),
-            ("DIRECTORY_PARTITIONS", self.directory_partitions, stored.directory_partitions),
+            ("LOG_PARTITIONS", self.log_partitions, log_partitions),
+            ("DIRECTORY_PARTITIONS", self.directory_partitions, directory_partitions),
         ] {
-            if set != stored {
+            if stored != 0 && set != stored {
                 return Err(other_shape(setting, set, stored));
             }
         }
-        self.joined.set(true);
+        self.joined.set(log_partitions != 0 && directory_partitions != 0);
         Ok(())
     }
 

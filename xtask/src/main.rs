@@ -61,7 +61,8 @@ fn run(args: &mut Parser) -> Result<()> {
 fn serve_options(args: &mut Parser) -> Result<(Profile, Options)> {
     let (state, settings) = (root().join(".wrangler/state"), Settings::load()?);
     let mut profile = Profile::Dev;
-    let mut options = Options { build: PathBuf::new(), port: 8787, state, settings, echo: true };
+    let mut options =
+        Options { build: PathBuf::new(), port: 8787, state, settings, echo: true, must_serve: true };
     while let Some(arg) = args.next()? {
         match arg {
             Arg::Long("port") => {

@@ -35,6 +35,8 @@ pub struct Options {
     pub settings: Settings,
     /// Whether the server's output goes on to this process's standard error.
     pub echo: bool,
+    /// Whether it counts as started only when it serves. A test of what it refuses needs no more than answers.
+    pub must_serve: bool,
 }
 
 impl Options {
@@ -85,7 +87,7 @@ impl Workerd {
         let mut server = Self { child, watchdog, port: 0, output, pumps, lock };
         match ports.recv_timeout(READY_WITHIN).context("workerd opened no port").and_then(|port| {
             server.port = port;
-            server.wait_for_health()
+            server.wait_for_health(options.must_serve)
         }) {
             Ok(()) => Ok(server),
             Err(error) => {
@@ -99,11 +101,11 @@ impl Workerd {
     }
 
     #[allow(clippy::disallowed_methods)] // a tool waits in real time
-    fn wait_for_health(&mut self) -> Result<()> {
+    fn wait_for_health(&mut self, must_serve: bool) -> Result<()> {
         let deadline = Instant::now() + READY_WITHIN;
         loop {
             match check_health(self.port) {
-                Ok(answer) if answer.contains("grpc-status: 0") => return Ok(()),
+                Ok(answer) if !must_serve || answer.contains("grpc-status: 0") => return Ok(()),
                 Ok(answer) => bail!("the worker refused its health check: {}", trailers(&answer)),
                 Err(error) => {
                     if let Some(status) = self.exited()? {
@@ -254,9 +256,9 @@ fn keep(output: &mut String, line: &str) {
     }
 }
 
-/// The trailers of an answer on one line, or all of an answer that has none.
+/// The trailers of an answer on one line, or all of an answer that has none. (A header names them, too.)
 fn trailers(answer: &str) -> String {
-    let start = answer.find("grpc-status").unwrap_or(0);
+    let start = answer.rfind("grpc-status: ").unwrap_or(0);
     answer[start..].trim().replace("\r\n", ", ")
 }
 
@@ -271,4 +273,17 @@ fn check_health(port: u16) -> std::io::Result<String> {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::trailers;
+
+    #[test]
+    fn only_the_trailers_of_a_refusal_are_shown() {
+        let answer = "HTTP/1.1 200 OK\r\naccess-control-expose-headers: grpc-status, grpc-message\r\n\r\n\u{80}\0\0\0\u{2f}\
+            grpc-status: 14\r\ngrpc-message: HANDLES must be \"on\" or \"off\"\r\n";
+        assert_eq!(trailers(answer), "grpc-status: 14, grpc-message: HANDLES must be \"on\" or \"off\"");
+        assert_eq!(trailers("HTTP/1.1 404 Not Found\r\n\r\n"), "HTTP/1.1 404 Not Found");
+    }
 }

@@ -102,14 +102,15 @@ impl Sequencer {
     ///
     /// Idempotent. Writes once in the life of a deployment, and once more in one that is older than its Directories. The
     /// worker calls it before its first other call and refuses to work when the answer is not its own setting: topics
-    /// and identifiers would be looked for where they are not.
+    /// and identifiers would be looked for where they are not. A request without `log_partitions` only asks; what nobody
+    /// has fixed yet is 0 in the answer.
     pub fn join(&mut self, sql: &dyn Sql, request: &JoinRequest) -> Result<JoinReply, CommandError> {
         let Stored { log_partitions, directory_partitions, .. } = &mut self.stored;
         let before = (*log_partitions, *directory_partitions);
+        if request.log_partitions == 0 {
+            return Ok(JoinReply { log_partitions: before.0, directory_partitions: before.1 });
+        }
         if *log_partitions == 0 {
-            if request.log_partitions == 0 {
-                return Err(CommandError::refused(Kind::Configuration, "LOG_PARTITIONS must be at least 1"));
-            }
             *log_partitions = request.log_partitions;
         }
         if *directory_partitions == 0 {

@@ -21,7 +21,7 @@ pub struct Chains(BTreeMap<u64, String>);
 pub enum ChainsError {
     /// Not a JSON object.
     #[error(
-        "must be a JSON object of chain ids and the addresses of their nodes, for example {{\"eip155:1\": \"…\"}}; \
+        "must be a JSON object of chain ids and the addresses of their nodes, for example {{\"eip155:1\": \"https://...\"}}; \
          it stops being one at line {line}, column {column}"
     )]
     NotAnObject {

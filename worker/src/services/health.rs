@@ -1,4 +1,7 @@
-//! `grpc.health.v1.Health/Check`. Touches no object: it says whether this worker answers.
+//! `grpc.health.v1.Health/Check`: whether this worker answers with settings that are those of the deployment.
+//!
+//! The settings were checked before it is called. Until the isolate knows that the stored numbers of partitions are those that
+//! are set, it asks the sequencer (OPS-005); from then on it touches no object, and does not say how the objects are (OPS-006).
 
 use bytes::Bytes;
 use prost::Message;
@@ -8,6 +11,7 @@ use sealog_proto::{
 };
 
 use crate::{
+    deployment::Deployment,
     error::Status,
     transport::{CEILING_BYTES, answer::Answer},
 };
@@ -24,30 +28,34 @@ const SERVICES: [&str; 7] = [
     "AttachmentService",
 ];
 
-pub(super) fn serve(message: Bytes) -> Result<Answer, Status> {
+pub(super) async fn serve(deployment: &Deployment, message: Bytes) -> Result<Answer, Status> {
+    check_name(message)?;
+    deployment.store.check_shape().await?;
+    Answer::success(&HealthCheckResponse { status: ServingStatus::Serving.into() }, CEILING_BYTES)
+}
+
+/// Fails when the request asks about a service that is not ours.
+fn check_name(message: Bytes) -> Result<(), Status> {
     let service = HealthCheckRequest::decode(message)?.service;
     let known =
         service.is_empty() || service.strip_prefix(PREFIX).is_some_and(|service| SERVICES.contains(&service));
-    if !known {
-        return Err(Status::new(Code::NotFound, "no service has this name"));
-    }
-    Answer::success(&HealthCheckResponse { status: ServingStatus::Serving.into() }, CEILING_BYTES)
+    if known { Ok(()) } else { Err(Status::new(Code::NotFound, "no service has this name")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(service: &str) -> Result<Answer, Code> {
+    fn check(service: &str) -> Result<(), Code> {
         let request = HealthCheckRequest { service: service.to_owned() };
-        serve(request.encode_to_vec().into()).map_err(|status| status.code)
+        check_name(request.encode_to_vec().into()).map_err(|status| status.code)
     }
 
     #[test]
-    fn ops_004_every_service_of_ours_reports_the_common_status() {
-        let common = check("").unwrap();
+    fn ops_004_the_whole_and_every_service_of_ours_can_be_asked_about() {
+        assert_eq!(check(""), Ok(()));
         for service in SERVICES {
-            assert_eq!(check(&format!("{PREFIX}{service}")), Ok(common.clone()));
+            assert_eq!(check(&format!("{PREFIX}{service}")), Ok(()));
         }
     }
 

@@ -24,7 +24,7 @@ pub async fn serve(method: Method, deployment: &Deployment, message: Bytes) -> R
         Method::QueryNewest => query_newest::serve(deployment, message).await,
         Method::GetInboxIds => get_inbox_ids::serve(deployment, message).await,
         Method::VerifySmartContractWalletSignatures => verify_signatures::serve(deployment, message).await,
-        Method::HealthCheck => health::serve(message),
+        Method::HealthCheck => health::serve(deployment, message).await,
     }
 }
 

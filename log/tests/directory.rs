@@ -165,6 +165,9 @@ fn api_299_handles_are_found_by_the_claims_that_stand() {
     bench.repair("alice", 7).unwrap();
     assert_eq!(bench.stage(1, "bob", 8), Verdict::Staged);
     assert_eq!(bench.find(&[handle("alice"), handle("bob")]), [Some(7), None], "staged is not claimed");
+    // Case 63: who claims another handle is found by the old one, too.
+    bench.repair("alicia", 7).unwrap();
+    assert_eq!(bench.find(&[handle("alice"), handle("alicia")]), [Some(7), Some(7)]);
 }
 
 #[test]

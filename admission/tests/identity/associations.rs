@@ -169,6 +169,28 @@ fn ident_004_a_member_acts_from_the_action_after_the_one_that_added_it() {
 }
 
 #[test]
+fn ident_040_a_member_is_added_once_also_within_one_update() {
+    let (wallet, second) = (Signer::wallet(1), Signer::wallet(2));
+    let mut inbox = Inbox::created_by(&wallet);
+    let add = Act::add(&second, &wallet);
+    inbox.refuses(&[add.clone(), add.clone()], IdentityRejection::AlreadyMember);
+    inbox.accepts(std::slice::from_ref(&add));
+    inbox.refuses(&[add], IdentityRejection::AlreadyMember);
+}
+
+#[test]
+fn ident_041_an_installation_adds_anyone_but_an_installation() {
+    let (wallet, phone) = (Signer::wallet(1), Signer::installation(1));
+    let mut inbox = Inbox::created_by(&wallet);
+    inbox.accepts(&[Act::add(&phone, &wallet)]);
+    inbox.refuses(
+        &[Act::add(&Signer::installation(2), &phone)],
+        IdentityRejection::InstallationAddsInstallation,
+    );
+    inbox.accepts(&[Act::add(&Signer::wallet(2), &phone), Act::add(&Signer::passkey(1), &phone)]);
+}
+
+#[test]
 fn ident_002_a_refused_update_changes_nothing() {
     let (wallet, second) = (Signer::wallet(1), Signer::wallet(2));
     let mut inbox = Inbox::created_by(&wallet);

@@ -9,7 +9,7 @@ use sealog_proto::associations::signature::Signature;
 use sealog_proto::associations::{RecoverableEcdsaSignature, RecoverableEd25519Signature};
 use sha3::{Digest, Keccak256};
 
-use crate::signers::{Signer, passkey_signature};
+use crate::signers::{Signer, passkey_signature, passkey_signature_with};
 
 const TEXT: &str = "a text";
 
@@ -137,6 +137,21 @@ fn sec_030_client_data_is_an_object_with_a_challenge_and_an_origin() {
     let other = |challenge: &str| passkey(&format!(r#"{{"challenge":"{challenge}","origin":"o"}}"#));
     for challenge in ["", "CHALLENGE=", "CHALLENGE ", TEXT] {
         assert_eq!(other(challenge), Err(IdentityRejection::PasskeyChallenge.into()), "{challenge}");
+    }
+}
+
+/// Flags, counter and the hash of the relying party are in it, and none of them is looked at. It is signed, though.
+#[test]
+fn sec_032_authenticator_data_may_say_anything_or_nothing() {
+    let Signer::Passkey(key) = Signer::passkey(1) else { panic!("a passkey") };
+    let client_data = format!(r#"{{"challenge":"{}","origin":"o"}}"#, text().challenge());
+    for data in [&[][..], &[0], &[0; 37], &[0xff; 500]] {
+        let signature = passkey_signature_with(data, &key, client_data.as_bytes());
+        verify(&signature, &text()).expect("any authenticator data");
+        let Signature::Passkey(mut other) = signature else { panic!("a passkey") };
+        other.authenticator_data = [data, &[1]].concat().into();
+        let verdict = verify(&Signature::Passkey(other), &text());
+        assert_eq!(verdict, Err(IdentityRejection::PasskeySignature.into()), "not what was signed");
     }
 }
 

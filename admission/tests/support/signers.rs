@@ -100,13 +100,21 @@ impl Signer {
 
 /// What an authenticator makes of client data.
 pub fn passkey_signature(key: &p256::ecdsa::SigningKey, client_data: &[u8]) -> signature::Signature {
-    let authenticator_data = [7_u8; 37];
-    let signed = [&authenticator_data[..], &sha2::Sha256::digest(client_data)].concat();
+    passkey_signature_with(&[7; 37], key, client_data)
+}
+
+/// The same by an authenticator that says this of itself.
+pub fn passkey_signature_with(
+    authenticator_data: &[u8],
+    key: &p256::ecdsa::SigningKey,
+    client_data: &[u8],
+) -> signature::Signature {
+    let signed = [authenticator_data, &sha2::Sha256::digest(client_data)].concat();
     let signature: p256::ecdsa::Signature = key.sign(&signed);
     signature::Signature::Passkey(RecoverablePasskeySignature {
         public_key: Bytes::copy_from_slice(key.verifying_key().to_encoded_point(true).as_bytes()),
         signature: Bytes::copy_from_slice(signature.to_der().as_bytes()),
-        authenticator_data: Bytes::copy_from_slice(&authenticator_data),
+        authenticator_data: Bytes::copy_from_slice(authenticator_data),
         client_data_json: Bytes::copy_from_slice(client_data),
     })
 }

@@ -16,6 +16,7 @@ mod identity;
 mod identity_races;
 mod ids;
 mod key_packages;
+mod logs;
 mod lookups;
 mod publish;
 mod query;

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use sealog_proto::MAX_SEQUENCE_ID;
-use sealog_proto::backend::{ServerEnvelope, subscribe_response::Response};
+use sealog_proto::backend::{EnvelopeMeta, ServerEnvelope, subscribe_response::Response};
+use sealog_proto::{Kind, MAX_SEQUENCE_ID};
 use sealog_tests::backend::Backend;
-use sealog_tests::client::id_of;
+use sealog_tests::client::{id_of, sequence_id};
+use sealog_tests::fixtures::{
+    ContentType, fresh_topic, group_envelope, group_message, private_message, public_message, welcome_pointer,
+};
 use sealog_tests::stream::{Event, Stream};
 
 use crate::support::{RESOURCE_EXHAUSTED, fill, from_start, publish, topic, topics};
@@ -82,6 +85,35 @@ async fn api_254_a_long_history_and_large_envelopes_are_delivered_whole() {
     let (mut stream, _) = Stream::open(backend.url()).await.unwrap();
     stream.apply(&from_start(&[many, large]), &[]).await.unwrap();
     read_all(&mut stream, &stored).await;
+}
+
+/// What no client can open is stored all the same (API-230), and must not stand in the way of what follows.
+#[tokio::test]
+async fn api_254_no_envelope_stops_a_stream_whatever_it_holds() {
+    let backend = Backend::shared().await;
+    let client = backend.client();
+    let group = fresh_topic(Kind::GroupMessage);
+    let id = group.identifier();
+    let empty = private_message(id, ContentType::Application, b"");
+    let trailing = [&private_message(id, ContentType::Commit, b"no commit")[..], &[0xff; 100]].concat();
+    let public = public_message(id, ContentType::Application, b"in the clear");
+    let odd = [empty, trailing, public].map(group_envelope).to_vec();
+    let ids = |metas: Vec<EnvelopeMeta>| metas.iter().map(sequence_id).collect::<Vec<_>>();
+    let welcomes = topic();
+    let history = client.publish([odd, vec![group_message(id, 48)]].concat()).await.unwrap();
+    let (mut stream, _) = Stream::open(backend.url()).await.unwrap();
+    stream.apply(&from_start(&[group.clone(), welcomes.clone()]), &[]).await.unwrap();
+    assert_eq!(stream.receive(4).await.unwrap(), ids(history));
+    // The same bytes are a duplicate: other ciphertexts, live.
+    for ciphertext in [&b"1"[..], b"2"] {
+        let odd = group_envelope(private_message(id, ContentType::Proposal, ciphertext));
+        let live = client.publish(vec![odd, group_message(id, 48)]).await.unwrap();
+        assert_eq!(stream.receive(2).await.unwrap(), ids(live));
+    }
+    let nothing = client.publish_one(welcome_pointer(welcomes.identifier(), 0)).await.unwrap();
+    assert_eq!(stream.receive(1).await.unwrap(), [sequence_id(&nothing)]);
+    let after = publish(&client, &[welcomes]).await;
+    assert_eq!(stream.receive(1).await.unwrap(), after);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
-use sealog_proto::backend::subscribe_response::Response;
+use sealog_proto::backend::{subscribe_response::Response, subscribe_static_response};
 use sealog_tests::backend::{Backend, Shared, Var};
 use sealog_tests::stream::{Event, Stream};
 use tokio::time::timeout;
@@ -115,4 +115,47 @@ async fn api_255_a_client_that_only_pings_is_pinged_too() {
         tokio::time::sleep(INTERVAL / 4).await;
     }
     assert!(pinged, "a half-open connection would never be found");
+}
+
+/// Proxies and browsers cut connections that are silent, some after minutes: both kinds of streams outlive that, and work.
+#[tokio::test]
+#[ignore = "soak: eleven minutes"]
+async fn api_255_259_streams_of_both_kinds_outlive_eleven_idle_minutes() {
+    const IDLE: Duration = Duration::from_mins(11);
+    let backend = Backend::start(&[("KEEPALIVE_INTERVAL_MS", "15000")]).await;
+    let client = backend.client();
+    let topic = topic();
+    let adds = from_start(std::slice::from_ref(&topic));
+    let (mut stream, _) = Stream::open(backend.url()).await.unwrap();
+    stream.apply(&adds, &[]).await.unwrap();
+    let mut fixed = client.subscribe_static(&adds).await.unwrap();
+    let started = fixed.message().await.unwrap().unwrap().response.unwrap();
+    assert!(matches!(started, subscribe_static_response::Response::Started(_)));
+
+    let begun = Instant::now();
+    let pings = async {
+        while begun.elapsed() < IDLE {
+            let nonce = nonce(&mut stream).await;
+            stream.pong(nonce).await.unwrap();
+        }
+    };
+    let keepalives = async {
+        while begun.elapsed() < IDLE {
+            let next = fixed.message().await.unwrap().expect("the stream goes on").response;
+            assert!(matches!(next, Some(subscribe_static_response::Response::Keepalive(_))), "{next:?}");
+        }
+    };
+    tokio::join!(pings, keepalives);
+
+    let stored = publish(&client, &[topic]).await;
+    assert_eq!(stream.receive(1).await.unwrap(), stored);
+    match fixed.message().await.unwrap().unwrap().response.unwrap() {
+        subscribe_static_response::Response::Messages(messages) => {
+            assert_eq!(
+                messages.envelopes.iter().map(sealog_tests::client::id_of).collect::<Vec<_>>(),
+                stored
+            );
+        }
+        other => panic!("{other:?} instead of Messages"),
+    }
 }

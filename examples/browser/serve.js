@@ -24,6 +24,10 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { "content-type": types[extname(fileURLToPath(url))] }).end(content);
 });
 
+server.on("error", ({ message }) => {
+  console.error(`serve.js: ${message}. Another port can be named: node serve.js PORT`);
+  process.exit(1);
+});
 server.listen(Number(process.argv[2] ?? 8080), "127.0.0.1", () => {
   console.log(`the topic viewer is on http://127.0.0.1:${server.address().port}`);
 });

@@ -10,7 +10,10 @@ const say = (text) => (element("status").textContent = text);
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
 
-const api = await loadApi("/descriptors.bin");
+const api = await loadApi("/descriptors.bin").catch((error) => {
+  say(`This page does not know the API (${error.message}). Build the backend first: scripts/dev does.`);
+  throw error;
+});
 let stop = () => {};
 
 function show({ meta, envelope }) {
@@ -41,7 +44,12 @@ function follow({ backend, topic, after, stream }) {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  follow(Object.fromEntries(new FormData(form)));
+  try {
+    follow(Object.fromEntries(new FormData(form)));
+  } catch (error) {
+    element("stop").disabled = true;
+    say(`The form cannot be followed: ${error.message}`);
+  }
 });
 element("stop").addEventListener("click", () => {
   stop();

@@ -78,7 +78,7 @@ await page(`
     const push = (item) => (waiting.length > 0 ? waiting.shift()(item) : items.push(item));
     const call = client.serverStreaming("${base}" + descriptor.getName(), bytes(request), {}, descriptor);
     call.on("data", (message) => push({ message }));
-    call.on("error", ({ code }) => push({ code }));
+    call.on("error", ({ code, message }) => push({ code, text: message }));
     call.on("end", () => push({ code: 0 }));
     const next = () => (items.length > 0 ? items.shift() : new Promise((resolve) => waiting.push(resolve)));
     return streams.push({ next, cancel: () => call.cancel() }) - 1;
@@ -90,8 +90,8 @@ async function open(topics) {
   const index = await page(`openStream("${request}")`);
   return {
     next: async () => {
-      const { message, code } = await page(`streams[${index}].next()`);
-      return message === undefined ? { case: "end", code } : fromBinary(method.output, Buffer.from(message, "base64")).response;
+      const { message, code, text } = await page(`streams[${index}].next()`);
+      return message === undefined ? { case: "end", code, text } : fromBinary(method.output, Buffer.from(message, "base64")).response;
     },
     cancel: () => page(`streams[${index}].cancel()`),
   };

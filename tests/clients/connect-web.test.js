@@ -1,9 +1,12 @@
 // @connectrpc/connect-web, the client of most TypeScript applications: binary gRPC-Web over fetch.
-import { createClient } from "@connectrpc/connect";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-web";
 import { startBackend } from "./backend.js";
+import { randomBytes, welcome } from "./envelopes.js";
 import { Queue } from "./queue.js";
-import { Health, Publish, Query, Subscription } from "./schema.js";
+import { Health, Publish, Query, Reason, Subscription, message } from "./schema.js";
 import { describeSubscribeStatic } from "./streams.js";
 import { describeClient } from "./suite.js";
 
@@ -15,7 +18,7 @@ function call(method) {
   return (request) =>
     method(request).catch((error) => {
       const details = error.metadata?.get("grpc-status-details-bin");
-      throw { code: error.code, statusDetails: details && Buffer.from(details, "base64"), cause: error };
+      throw { code: error.code, text: error.rawMessage, statusDetails: details && Buffer.from(details, "base64"), cause: error };
     });
 }
 
@@ -24,6 +27,13 @@ describeClient("connect-web", {
   publish: call(publish.publish),
   query: call(query.query),
   queryNewest: call(query.queryNewest),
+});
+
+test("connect-web: API-223 an application finds the PublishError among the details of its error", async () => {
+  const refused = publish.publish({ envelopes: [welcome(), welcome(randomBytes(31))] });
+  const error = await refused.then(() => assert.fail("the call succeeded"), ConnectError.from);
+  const [{ index, reason }, ...others] = error.findDetails(message("PublishError"));
+  assert.deepEqual({ index, reason, others }, { index: 1, reason: Reason.MALFORMED_PAYLOAD, others: [] });
 });
 
 /** A static stream, read as far as the test asks. */
@@ -35,7 +45,7 @@ async function open(topics) {
     for await (const message of subscribeStatic({ topics }, { signal: cancelled.signal })) queue.push(message.response);
     queue.push({ case: "end", code: 0 });
   };
-  read().catch((error) => queue.push({ case: "end", code: error.code }));
+  read().catch((error) => queue.push({ case: "end", code: error.code, text: error.rawMessage }));
   return { next: () => queue.next(), cancel: () => cancelled.abort() };
 }
 

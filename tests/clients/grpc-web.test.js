@@ -25,7 +25,7 @@ function caller(client) {
     return (request) =>
       client.unaryCall(base + path, create(method.input, request), {}, descriptor).catch((error) => {
         const details = error.metadata?.["grpc-status-details-bin"];
-        throw { code: error.code, statusDetails: details && Buffer.from(details, "base64"), cause: error };
+        throw { code: error.code, text: error.message, statusDetails: details && Buffer.from(details, "base64"), cause: error };
       });
   };
 }

@@ -29,7 +29,7 @@ function open() {
   const queue = new Queue();
   const client = grpc.client(descriptor(method), { host: base, transport: grpc.WebsocketTransport() });
   client.onMessage((message) => queue.push(message.response));
-  client.onEnd((code) => queue.push({ case: "end", code }));
+  client.onEnd((code, text) => queue.push({ case: "end", code, text }));
   client.start(new grpc.Metadata({ "x-test": "yes" }));
   return {
     next: () => queue.next(),

@@ -1,6 +1,6 @@
 // What every client must be able to do, whatever transport it speaks. A client under test is a set of functions that call one
-// method each and resolve to its answer, or reject with { code, statusDetails }: the gRPC status and the bytes of the
-// trailer grpc-status-details-bin.
+// method each and resolve to its answer, or reject with { code, text, statusDetails }: the gRPC status, its message as the client
+// shows it, and the bytes of the trailer grpc-status-details-bin.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
@@ -85,7 +85,8 @@ export function describeClient(name, client) {
     assert.equal(detail.code, INVALID_ARGUMENT);
     assert.equal(detail.index, 1);
     assert.equal(detail.reason, Reason.MALFORMED_PAYLOAD);
-    assert.notEqual(detail.message, "");
+    assert.match(detail.message, /\w+ \w+/);
+    assert.equal(error.text, detail.message, "the client decodes grpc-message");
   });
 
   test(`${name}: API-223 a request of more topics than max_publish_topics fails as a whole`, async () => {

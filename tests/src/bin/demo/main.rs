@@ -114,7 +114,7 @@ async fn run(url: &str, kind: Kind) -> anyhow::Result<()> {
 
     step("Alice creates a group and adds Bob");
     let mut alice_seat = alice.create_group(ENCRYPTED)?;
-    say(format!("the group's id is {}", short(alice_seat.group_id())));
+    say(format!("what is said in the group lies on the topic {}", hex(alice_seat.topic().as_bytes())));
     let invitation = alice_seat.invite(&[package])?;
     let ids = publish(&client, [vec![invitation.commit], invitation.welcomes].concat()).await?;
     say(format!("commit and Welcome are stored together, as envelopes {} and {}", ids[0], ids[1]));

@@ -230,4 +230,7 @@ fn the_binary_says_what_it_needs() {
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: "));
     }
+    let output = judge(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("usage: judge --vectors FILE"));
 }

@@ -87,7 +87,7 @@ async fn api_254_a_long_history_and_large_envelopes_are_delivered_whole() {
     read_all(&mut stream, &stored).await;
 }
 
-/// What no client can open is stored all the same (API-230), and must not stand in the way of what follows.
+/// What no client can open is stored all the same, and must not stand in the way of what follows.
 #[tokio::test]
 async fn api_254_no_envelope_stops_a_stream_whatever_it_holds() {
     let backend = Backend::shared().await;

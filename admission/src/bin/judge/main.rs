@@ -15,7 +15,12 @@ use std::{env, fs, io};
 const USAGE: &str = "usage: judge --vectors FILE";
 
 fn main() -> ExitCode {
-    match read(&env::args_os().skip(1).collect::<Vec<_>>()) {
+    let args: Vec<_> = env::args_os().skip(1).collect();
+    if matches!(&args[..], [flag] if flag == "-h" || flag == "--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    match read(&args) {
         Ok(file) => {
             let report = vectors::judge(&file);
             // Whoever reads it may stop early, for example `head`: the status still tells.

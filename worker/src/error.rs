@@ -190,7 +190,7 @@ impl From<FanOutError> for Status {
                     "the answer is longer than the limit of {limit} bytes: ask for fewer envelopes or topics"
                 ),
             ),
-            FanOutError::Stalled => Self::new(Code::Internal, "a log partition answered against its rules"),
+            FanOutError::Contradiction => Self::new(Code::Internal, "a partition answered against its rules"),
         }
     }
 }
@@ -249,7 +249,7 @@ mod tests {
             (Status::from(PublishRefusal::ResponseTooLong).code, Code::OutOfRange),
             (Status::from(TopicError::Empty).code, Code::InvalidArgument),
             (Status::from(FanOutError::TooLong { limit: 1 }).code, Code::OutOfRange),
-            (Status::from(FanOutError::Stalled).code, Code::Internal),
+            (Status::from(FanOutError::Contradiction).code, Code::Internal),
             (Status::from(ChainError { chain: 1, failure: ChainFailure::NoRoute }).code, Code::Unavailable),
             (Status::answer_too_long(2, 1).code, Code::OutOfRange),
             (Status::deadline().code, Code::DeadlineExceeded),

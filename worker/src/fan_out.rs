@@ -2,7 +2,8 @@
 //!
 //! One call per partition concerned, never one per topic, in waves of at most [`WIDTH`]. What was asked of a wave
 //! depends on what earlier ones left open, so that memory stays near the size of one answer. Pure: [`PageBuilder`] and
-//! [`NewestBuilder`] say what to call next and take the replies; the services do the calling.
+//! [`NewestBuilder`] say what to call next and take the replies, [`Spread`] is for questions that are answered at once;
+//! the services do the calling.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,6 +16,10 @@ use sealog_proto::{
         ReadPosition, ReadReply, ReadRequest, StoredEnvelope,
     },
 };
+
+mod spread;
+
+pub(crate) use spread::Spread;
 
 /// Calls at once: the platform keeps six connections of a request open and queues the rest.
 pub const WIDTH: usize = 6;
@@ -30,8 +35,8 @@ pub enum FanOutError {
         /// Bytes of an answer at most.
         limit: usize,
     },
-    /// A reply contradicts its request, so that asking again would never end.
-    Stalled,
+    /// A reply contradicts its request, so that it cannot be used and asking again might never end.
+    Contradiction,
 }
 
 /// What one partition shall be asked for.
@@ -121,7 +126,7 @@ impl PageBuilder {
         match positions {
             Some(positions) => self.pending.push_back((call.partition, positions)),
             // Neither rows nor bytes ended the reply, and yet it is not all there is.
-            None if reply.more && self.room > 0 => return Err(FanOutError::Stalled),
+            None if reply.more && self.room > 0 => return Err(FanOutError::Contradiction),
             None => self.has_more |= left_out || reply.more,
         }
         Ok(())
@@ -143,9 +148,9 @@ fn advance(
 ) -> Result<Vec<ReadPosition>, FanOutError> {
     let mut reached = BTreeMap::new();
     for row in rows {
-        let meta = row.meta.as_ref().ok_or(FanOutError::Stalled)?;
-        let topic = meta.topic.as_ref().ok_or(FanOutError::Stalled)?;
-        let cursor = meta.cursor.as_ref().ok_or(FanOutError::Stalled)?;
+        let meta = row.meta.as_ref().ok_or(FanOutError::Contradiction)?;
+        let topic = meta.topic.as_ref().ok_or(FanOutError::Contradiction)?;
+        let cursor = meta.cursor.as_ref().ok_or(FanOutError::Contradiction)?;
         reached.insert(&topic.topic, cursor.sequence_id);
     }
     let mut moved = false;
@@ -155,7 +160,7 @@ fn advance(
             position.after = id;
         }
     }
-    if moved { Ok(positions) } else { Err(FanOutError::Stalled) }
+    if moved { Ok(positions) } else { Err(FanOutError::Contradiction) }
 }
 
 /// Builds the answer of a `QueryNewest` (API-244).

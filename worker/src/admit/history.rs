@@ -4,8 +4,6 @@
 //! A log only grows at its end, so pages read one after the other are what one read at the time of the last would have
 //! shown: that is the snapshot of API-232, and its last entry the head that the store must still have.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use prost::Message;
 use sealog_admission::{
@@ -15,18 +13,13 @@ use sealog_admission::{
 use sealog_proto::{
     Topic,
     backend::{ClientEnvelope, client_envelope::Payload},
-    internal::{HistoryReply, HistoryRequest, history_reply, history_request},
+    internal::{HistoryRequest, history_reply, history_request},
     status::Code,
 };
 use worker::console_error;
 
 use super::wallets;
-use crate::{
-    deployment::Deployment,
-    error::Status,
-    fan_out::{Call, WIDTH},
-    services::call_all,
-};
+use crate::{deployment::Deployment, error::Status, fan_out::Spread, services::call_all};
 
 /// Bytes of entries that one wave of calls may bring.
 const WAVE_BYTES: u64 = 8 << 20;
@@ -59,42 +52,27 @@ impl Reading {
     }
 }
 
-/// Reads the next page of each reading that is not done, of as many as one wave takes: one call per partition,
-/// [`WIDTH`] at once. The pages come with their reading's place.
+/// Reads the next page of each reading that is not done, of as many as one wave takes: one call per partition. The
+/// pages come with their reading's place.
 pub(crate) async fn next_pages<'a>(
     deployment: &Deployment,
     readings: impl Iterator<Item = &'a Reading>,
 ) -> Result<Vec<(usize, history_reply::Inbox)>, Status> {
-    let mut by_partition: BTreeMap<u32, Vec<(usize, history_request::Inbox)>> = BTreeMap::new();
-    for (place, reading) in readings.enumerate().filter(|(_, reading)| !reading.done) {
-        let partition = reading.topic.partition(deployment.config.log_partitions);
-        let question = history_request::Inbox {
+    let unread = readings.enumerate().filter(|(_, reading)| !reading.done);
+    let questions = unread.map(|(place, reading)| {
+        let inbox = history_request::Inbox {
             topic: reading.topic.as_bytes().clone(),
             after: reading.after,
             hash: reading.hash.clone(),
         };
-        by_partition.entry(partition).or_default().push((place, question));
-    }
-    let width = by_partition.len().clamp(1, WIDTH);
-    let max_bytes = WAVE_BYTES / width as u64;
-    let (calls, places): (Vec<_>, Vec<_>) = by_partition
-        .into_iter()
-        .take(width)
-        .map(|(partition, asked)| {
-            let (places, inboxes): (Vec<usize>, Vec<_>) = asked.into_iter().unzip();
-            (Call { partition, request: HistoryRequest { inboxes, max_bytes } }, places)
-        })
-        .unzip();
-    let replies: Vec<HistoryReply> =
-        call_all(&calls, |partition, request| deployment.store.history(partition, request)).await?;
-    let mut pages = Vec::new();
-    for (places, reply) in places.into_iter().zip(replies) {
-        if reply.inboxes.len() != places.len() {
-            return Err(Status::new(Code::Internal, "a log partition answered against its rules"));
-        }
-        pages.extend(places.into_iter().zip(reply.inboxes));
-    }
-    Ok(pages)
+        (reading.topic.partition(deployment.config.log_partitions), place, inbox)
+    });
+    let mut spread = Spread::new(questions, |inboxes| HistoryRequest { inboxes, max_bytes: 0 }).first_wave();
+    let width = spread.calls.len().max(1);
+    spread.calls.iter_mut().for_each(|call| call.request.max_bytes = WAVE_BYTES / width as u64);
+    let replies =
+        call_all(&spread.calls, |partition, request| deployment.store.history(partition, request)).await?;
+    Ok(spread.answers(replies.into_iter().map(|reply| reply.inboxes))?)
 }
 
 /// Folds one page into its inbox's state, and tells what each entry changed. An error is no fault of the request: the

@@ -10,7 +10,7 @@ use sealog_proto::{
 };
 
 use super::{Verdicts, Work, now, of_kind};
-use crate::{deployment::Deployment, error::Status, fan_out::Call, services::call_all};
+use crate::{deployment::Deployment, error::Status, fan_out::Spread, services::call_all};
 
 /// The signatures of one key package: the leaf's and its own.
 const SIGNATURES: usize = 2;
@@ -57,24 +57,21 @@ struct Failed<'a> {
 /// Whether each is stored, in order. One call per partition.
 async fn known(deployment: &Deployment, failed: &[Failed<'_>]) -> Result<Vec<bool>, Status> {
     let partitions = deployment.config.log_partitions;
-    let mut calls: Vec<Call<KnownRequest>> = Vec::new();
-    let mut places = Vec::with_capacity(failed.len());
-    for Failed { envelope, .. } in failed {
-        let partition = envelope.topic.partition(partitions);
-        let call = calls.iter().position(|call| call.partition == partition).unwrap_or_else(|| {
-            calls.push(Call { partition, request: KnownRequest::default() });
-            calls.len() - 1
-        });
-        let asked = &mut calls[call].request.envelopes;
-        places.push((call, asked.len()));
-        asked.push(EnvelopeKey {
+    let questions = failed.iter().enumerate().map(|(place, Failed { envelope, .. })| {
+        let key = EnvelopeKey {
             topic: envelope.topic.as_bytes().clone(),
             hash: Bytes::copy_from_slice(&envelope.canonical.hash),
-        });
+        };
+        (envelope.topic.partition(partitions), place, key)
+    });
+    let spread = Spread::new(questions, |envelopes| KnownRequest { envelopes });
+    let replies =
+        call_all(&spread.calls, |partition, request| deployment.store.known(partition, request)).await?;
+    let mut known = vec![false; failed.len()];
+    for (place, answer) in spread.answers(replies.into_iter().map(|reply| reply.known))? {
+        known[place] = answer;
     }
-    let replies = call_all(&calls, |partition, request| deployment.store.known(partition, request)).await?;
-    // A reply that is too short says of none that it is stored.
-    Ok(places.iter().map(|&(call, place)| replies[call].known.get(place).copied().unwrap_or(false)).collect())
+    Ok(known)
 }
 
 /// The package inside the envelope.

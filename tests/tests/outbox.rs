@@ -19,7 +19,7 @@ const PUBLISHERS: usize = 16;
 /// Kills at most until one comes between a commit and its delivery, which takes a millisecond or two.
 const KILLS: u32 = 20;
 /// An alarm rings 5 s after the commit at the latest, and what it does is done at once; the rest is for a busy machine.
-const ALARM: Duration = Duration::from_secs(8);
+const ALARM: Duration = Duration::from_secs(12);
 
 /// Creates inboxes until the backend is gone; returns all of them, also the last, of which nobody knows.
 async fn create_until_killed(client: Client, answered: Arc<Semaphore>) -> Vec<Inbox> {

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use tonic::codegen::http::{Method, StatusCode};
 use xtask::{Profile, bundle};
 
-/// The longest that a call may take to fail, once the instance is gone.
-const AT_ONCE: Duration = Duration::from_secs(5);
+/// The longest that a call may take to fail, once the instance is gone, on a busy machine: half of what a slow one takes.
+const AT_ONCE: Duration = Duration::from_secs(15);
 
 struct Drill {
     workerd: Workerd,
@@ -59,7 +59,7 @@ async fn api_281_a_panic_fails_what_is_in_flight_and_nothing_else() {
     for broken in ["/worker/panic", "/worker/panic-later", "/partition/panic", "/partition/panic-later"] {
         let in_flight = ["/worker/slow", "/partition/slow", "/sequencer/slow"].map(|path| drill.call(path));
         let break_down = async {
-            tokio::time::sleep(Duration::from_millis(300)).await; // the slow calls are on their way
+            tokio::time::sleep(Duration::from_secs(1)).await; // the slow calls are on their way
             drill.call(broken).await
         };
         let (slow, broken_answer) = tokio::join!(futures_all(in_flight), break_down);

@@ -38,6 +38,9 @@ const POSITIONS: usize = 100_000;
 /// Fewer dead entries than this are not worth a rewrite.
 const MIN_DEAD: u64 = 1_024;
 
+/// Storage works, and what it holds makes no sense.
+const UNREADABLE: Fault = Fault::Invariant("a stored block can be read");
+
 /// Kinds of blocks.
 const UPDATE: i64 = 1;
 const CHECKPOINT: i64 = 2;
@@ -179,27 +182,32 @@ impl Store {
         let mut topics = HashMap::new();
         let mut positions = Vec::new();
         self.entries = 0;
-        let statement = "SELECT kind, body FROM blocks WHERE kind IN (?, ?) ORDER BY version";
-        sql.query(statement, &[Param::Integer(UPDATE), Param::Integer(CHECKPOINT)], &mut |row| {
-            let (kind, body) = (row[0].integer()?, row[1].blob()?);
+        let mut enter = |kind, body| -> Result<(), Fault> {
             if kind == CHECKPOINT {
-                positions.push(StoredPositions::decode(body).map_err(unreadable)?);
-                return Ok(ControlFlow::Continue(()));
+                positions.push(StoredPositions::decode(body).map_err(|_| UNREADABLE)?);
+                return Ok(());
             }
-            let update = StoredUpdate::decode(body).map_err(unreadable)?;
+            let update = StoredUpdate::decode(body).map_err(|_| UNREADABLE)?;
             self.entries += (update.added.len() + update.removed.len()) as u64;
             // A topic that an Update removes is not added by the same one.
             for slot in update.removed {
                 topics.remove(&slot);
             }
             for it in update.added {
-                let key = Key::parse(&it.topic).ok_or_else(|| unreadable("a topic"))?;
+                let key = Key::parse(&it.topic).ok_or(UNREADABLE)?;
                 let mut registration = Registration::new(it.slot, it.generation, it.partition, it.cursor);
                 registration.target = it.target;
                 topics.insert(it.slot, (key, registration));
             }
-            Ok(ControlFlow::Continue(()))
+            Ok(())
+        };
+        let mut outcome = Ok(());
+        let statement = "SELECT kind, body FROM blocks WHERE kind IN (?, ?) ORDER BY version";
+        sql.query(statement, &[Param::Integer(UPDATE), Param::Integer(CHECKPOINT)], &mut |row| {
+            outcome = enter(row[0].integer()?, row[1].blob()?);
+            Ok(if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
+        outcome?;
         positions.push(later.clone());
         for (slot, position) in positions.iter().flat_map(|some| some.slots.iter().zip(&some.positions)) {
             if let Some((_, registration)) = topics.get_mut(slot) {
@@ -260,8 +268,4 @@ impl Store {
         self.version += 1;
         i64::try_from(self.version).unwrap_or(i64::MAX)
     }
-}
-
-fn unreadable(what: impl std::fmt::Display) -> crate::SqlError {
-    crate::SqlError(format!("a stored block cannot be read: {what}"))
 }

@@ -290,7 +290,7 @@ fn trap_39_keepalives_do_not_load_the_registrations() {
     }
     assert_eq!(world.finished, None);
     world.update(2, &[], &[]);
-    assert_eq!(world.code(), Some(Code::Unavailable), "it is gone, after all");
+    assert_eq!(world.code(), Some(Code::Internal), "it is gone, after all");
 }
 
 #[test]
@@ -372,6 +372,18 @@ fn a_storage_that_fails_makes_the_stream_unavailable() {
     assert_eq!(world.code(), Some(Code::Unavailable));
     assert_eq!(world.take(), [], "no Applied for what is not stored");
     assert_eq!(world.faults.len(), 1);
+}
+
+#[test]
+fn api_281_a_stored_block_that_makes_no_sense_fails_the_stream_with_internal() {
+    let mut world = current(2);
+    world.restart();
+    let id = world.store(1);
+    let item = world.item(1, 1, id - 1);
+    world.sql.run("UPDATE blocks SET body = x'ff'", &[]).unwrap();
+    assert!(world.push(vec![item]).gone, "the stream is over");
+    assert_eq!(world.code(), Some(Code::Internal));
+    assert_eq!(world.take(), []);
 }
 
 #[test]

@@ -82,12 +82,27 @@ impl Stream {
 
 fn setup() -> Setup {
     let limits =
-        Limits { max_update_adds: 9, max_stream_topics: 9, max_request_bytes: 300, ..Limits::default() };
+        Limits { max_update_adds: 9, max_stream_topics: 9, max_request_bytes: 4_000, ..Limits::default() };
     Setup { session: Bytes::from_static(&[7; 32]), partitions: 1, limits }
+}
+
+/// A frame so long that storage keeps the beginning of it, while the rest is awaited: a Ping, and a field that is not known.
+fn long_frame() -> Vec<u8> {
+    let mut message = vec![18, 2, 8, 1];
+    prost::encoding::bytes::encode(99, &vec![0; 3_000], &mut message);
+    let length = u32::try_from(message.len()).expect("it is short");
+    [&[0][..], &length.to_be_bytes(), &message].concat()
 }
 
 /// What a client's bytes come to does not depend on how they were cut, nor on sleeps in between.
 pub fn client_bytes(data: &[u8]) {
+    let long = long_frame();
+    let few = usize::from(data.first().copied().unwrap_or_default() % 16);
+    let whole = read(&[&long, data]);
+    assert!(!whole.frames.is_empty(), "the Ping is answered");
+    let (first, rest) = long.split_at(2_500);
+    assert_eq!(read(&[first, &rest[..few], &rest[few..], data]), whole, "{few} bytes behind what is stored");
+
     let whole = read(&[data]);
     for at in [1, 4, 5, 6, data.len() / 2].into_iter().filter(|at| *at < data.len()) {
         assert_eq!(read(&[&data[..at], &data[at..]]), whole, "cut at {at}");

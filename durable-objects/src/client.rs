@@ -211,8 +211,7 @@ impl Objects {
     /// `push` at a session. One attempt: what is not acknowledged is owed, and sent again (rule 7).
     pub(crate) async fn push(&self, request: PushRequest, deadline: Nanos) -> Result<PushReply, CallError> {
         self.count(command::PUSH);
-        let id =
-            request.session.iter().fold(String::with_capacity(64), |id, byte| id + &format!("{byte:02x}"));
+        let id = base16ct::lower::encode_string(&request.session);
         call(Address { namespace: &self.sessions, name: Name::Id(id) }, command::PUSH, request, deadline, 1)
             .await
     }

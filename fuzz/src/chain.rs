@@ -18,8 +18,7 @@ pub fn account_id(data: &[u8]) {
     let Ok(id) = std::str::from_utf8(data) else { return };
     match Account::parse(id) {
         Ok(Account::Evm { chain, address }) => {
-            let expected =
-                address.iter().fold(format!("eip155:{chain}:0x"), |text, byte| text + &format!("{byte:02x}"));
+            let expected = format!("eip155:{chain}:0x{}", base16ct::lower::encode_string(&address));
             assert!(id.starts_with("eip155:") && id.eq_ignore_ascii_case(&expected), "{id}");
         }
         Ok(Account::Foreign) => {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use base16ct::{lower, mixed};
 use bytes::Bytes;
 use sealog_log::directory;
 use sealog_proto::{
@@ -41,18 +42,14 @@ impl Position {
             return Some(Self::default());
         }
         let (partition, after) = text.split_once('-')?;
-        let digits = after.as_bytes();
-        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        let even = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
-        let after = even.then(|| digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>()).flatten()?;
-        Some(Self { partition: partition.parse().ok()?, after: after.into() })
+        let after = mixed::decode_vec(after).ok()?.into();
+        Some(Self { partition: partition.parse().ok()?, after })
     }
 }
 
 impl std::fmt::Display for Position {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-", self.partition)?;
-        self.after.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "{}-{}", self.partition, lower::encode_string(&self.after))
     }
 }
 

@@ -303,12 +303,8 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// The 32 bytes of an object's id, which the platform writes in hexadecimal.
+/// The 32 bytes of an object's id, which the platform writes as 64 hexadecimal digits.
 fn parse_id(text: &str) -> [u8; 32] {
-    let mut id = [0; 32];
-    for (byte, at) in id.iter_mut().zip((0..text.len()).step_by(2)) {
-        *byte =
-            text.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok()).unwrap_or_default();
-    }
-    id
+    let id = base16ct::mixed::decode_vec(text).unwrap_or_default();
+    id.try_into().unwrap_or_default()
 }

@@ -92,6 +92,5 @@ fn dynamic(bytes: &[u8]) -> Vec<u8> {
 /// Reads hexadecimal text, with `0x` or without.
 pub(super) fn unhex(text: &str) -> Vec<u8> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal text");
-    (0..digits.len()).step_by(2).map(byte).collect()
+    base16ct::mixed::decode_vec(digits).expect("hexadecimal text")
 }

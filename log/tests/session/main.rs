@@ -4,10 +4,12 @@
 
 mod delivering;
 mod ending;
+mod fairness;
 mod frames;
 mod hibernating;
 mod large;
 mod liveness;
+mod pages;
 mod statics;
 mod support;
 mod updates;

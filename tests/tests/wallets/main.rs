@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)] // tests live in real time
 
 mod admission;
+mod blocks;
 mod cache;
 mod costs;
 mod outages;

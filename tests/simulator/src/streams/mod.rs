@@ -10,6 +10,8 @@ mod client;
 mod mutation;
 mod object;
 mod partition;
+mod people;
+mod platform;
 mod run;
 mod session;
 mod shape;

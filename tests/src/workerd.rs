@@ -138,8 +138,8 @@ impl Workerd {
     }
 }
 
-/// Names the number of partitions that every suite runs with, unless a test sets its own: `scripts/test` runs them all with
-/// the local default and with that of the production example.
+/// Names the number of partitions that every suite runs with, unless a test sets its own. `scripts/test` runs with the local
+/// default, and the suites that leave the number open also with that of the production example.
 const LOG_PARTITIONS: &str = "SEALOG_TEST_LOG_PARTITIONS";
 
 fn settings(vars: &[(&str, &str)]) -> Result<Settings> {

@@ -31,7 +31,7 @@ async fn sec_051_the_log_names_no_topic_identifier_payload_or_node() {
     let vars = [("CHAINS", &*chains), OPEN];
     let mut backend = Backend::start(&vars).await;
     let client = backend.client();
-    let (person, inbox, handle) = (Person::new("Ida").unwrap(), Inbox::fresh(), fresh_handle());
+    let (person, inbox, handle) = (Person::new("Iphigenia").unwrap(), Inbox::fresh(), fresh_handle());
     let (group, wallet, hash) = (fresh_group(), Key::wallet().text(), random::<32>());
     let message = message_on(&group);
 
@@ -83,7 +83,7 @@ async fn sec_051_the_log_names_no_topic_identifier_payload_or_node() {
     assert!(log.contains("LOG_PARTITIONS is 7"), "{log}");
 
     let mut secrets = vec![handle, wallet, address, inbox.id.clone(), person.inbox().id.clone()];
-    secrets.extend(["127.0.0.1:9/", "key-of-the-account", "Ida", OPEN.1].map(str::to_owned));
+    secrets.extend(["127.0.0.1:9/", "key-of-the-account", "Iphigenia", OPEN.1].map(str::to_owned));
     for bytes in [group.identifier(), person.installation_key(), &hash] {
         secrets.extend(spellings(bytes));
     }
